@@ -14,9 +14,11 @@ export interface CallRecord {
   call: Call;
   /** Strictly increasing per board; never given twice. */
   callId: number;
+  /** Ids it had before: a call that moved to another boot of its board gets a new one. */
+  earlierIds: number[];
   /** The boot that may have received it; a CALL for another boot is never sent again. */
   bootId: number;
-  /** Index of the verb in the catalog the arguments were packed for, and that catalog's hash. */
+  /** Unix milliseconds. */
   admittedAt: number;
   /** Set once; what the door must still report if `reported` is false. */
   outcome?: Outcome;
@@ -30,8 +32,11 @@ export interface Journal {
   readonly journalId: Uint8Array;
   /** Keeps the call and gives it its id. The same key again gives the first record, unchanged. */
   admit(call: Call, bootId: number, admittedAt: number, outcome?: Outcome): Promise<CallRecord>;
-  /** Moves a call that was never sent to another boot. */
-  rebind(key: string, bootId: number): Promise<void>;
+  /**
+   * Gives an unsettled call a new id for another boot: it was never sent, or its verb is
+   * idempotent. The old id is kept in `earlierIds`.
+   */
+  rebind(key: string, bootId: number): Promise<CallRecord>;
   /** The first outcome wins; false if one was there already. */
   settle(key: string, outcome: Outcome): Promise<boolean>;
   late(key: string, outcome: Outcome): Promise<void>;
@@ -40,6 +45,8 @@ export interface Journal {
   /** Forgets a call whose claim was lost. */
   drop(key: string): Promise<void>;
   find(key: string): CallRecord | undefined;
+  /** By its present or an earlier id, for as long as the record is kept. */
+  findById(boardId: BoardId, callId: number): CallRecord | undefined;
   /** Everything without an outcome, or with one that is not reported. */
   open(): CallRecord[];
   nextCallId(boardId: BoardId): number;

@@ -160,6 +160,10 @@ export interface Switchboard {
   /** Admit, release and wait, for doors that answer in place. */
   call(call: Call): Promise<Outcome>;
   /** Answers an `ask` or a `mail` of a board; lost if the board is gone (it asks again). */
-  answer(boardId: BoardId, askId: number, answer: { text?: string; card?: Value; error?: string }): void;
+  answer(
+    boardId: BoardId,
+    askId: number,
+    answer: { text?: string; card?: Value; error?: string },
+  ): void;
   mailReply(boardId: BoardId, mailId: number, ok: boolean, value: Value): void;
 }
