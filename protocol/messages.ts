@@ -18,6 +18,7 @@ import {
   nullable,
   text,
   tuple,
+  tupleMaybe,
   uint,
   value,
 } from './kinds.js';
@@ -30,6 +31,8 @@ const u32 = uint(0xffff_ffff, 'uint .size 4');
 const callId = uint(0xffff_ffff, 'call-id', 1);
 const age = uint(Number.MAX_SAFE_INTEGER, 'age-ms');
 const percent = uint(100, 'percent');
+/** Power of ten: 2137 at −2 is 21.37. */
+const scale = int(-12, 12, 'scale');
 const boardId = bytesOf(8);
 const nonce = nullable(bytesOf(8));
 const code = text(64);
@@ -110,7 +113,8 @@ export const MESSAGES = {
     'what the board can do, in pages',
     {
       verbs: listOf(tuple(text(64), text(1024), u8, text(1024)), 256),
-      readings: listOf(tuple(text(64), text(32), u8), 256),
+      /** Name, unit, flags and where it travels as an integer its decimal scale. */
+      readings: listOf(tupleMaybe([text(64), text(32), u8], scale), 256),
       page: u8,
       pages: uint(255, 'pages', 1),
     },
@@ -322,7 +326,7 @@ export const MESSAGES = {
     'a message that could not be taken',
     { code, message: text(256) },
     {
-      type: [1, u16],
+      about: [1, u16],
       id: [2, u32],
     },
   ),
@@ -355,5 +359,5 @@ export function messageSchema<N extends MessageName>(name: N): z.ZodType<Message
   return z.object(shape) as unknown as z.ZodType<MessageOf<N>>;
 }
 
-/** Reading definition's optional fourth item (its decimal scale) is read by the catalog. */
+/** Bits of a verb's flags in CAPS. */
 export const VERB_FLAGS = { protected: 1, idempotent: 2, readOnly: 4 } as const;
