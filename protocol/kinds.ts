@@ -3,12 +3,15 @@
  * people) and one predicate (for the hot path). `messages.test.ts` holds the two equal.
  */
 import { z } from 'zod';
+import { fitsUtf8 } from './text.js';
 
 export interface Kind<T> {
   /** How the kind is written in `frame.cddl` and in error sentences. */
   readonly words: string;
   readonly zod: z.ZodType<T>;
   is(value: unknown): value is T;
+  /** Takes a map with integer keys: an empty map (a0) decodes to a `Map` and not to `{}`. */
+  readonly takesMap?: true;
 }
 
 /** What CBOR can carry here besides structure: JSON's values and byte strings. */
@@ -53,9 +56,13 @@ export const bytes: Kind<Uint8Array> = kind(
   (v) => v instanceof Uint8Array,
 );
 
-/** Text of at most `max` UTF-16 units; its bytes are bounded by the message that holds it. */
+/** Text of at most `max` bytes of UTF-8: a board counts bytes, never characters. */
 export function text(max = 65_535): Kind<string> {
-  return kind('tstr', z.string().max(max), (v) => typeof v === 'string' && v.length <= max);
+  return kind(
+    `tstr .size (0..${max})`,
+    z.string().refine((t) => fitsUtf8(t, max), `must be at most ${max} bytes of UTF-8`),
+    (v) => typeof v === 'string' && fitsUtf8(v, max),
+  );
 }
 
 export const bool: Kind<boolean> = kind('bool', z.boolean(), (v) => typeof v === 'boolean');
@@ -84,21 +91,45 @@ export function listOf<T>(inner: Kind<T>, max: number): Kind<T[]> {
 export const value: Kind<Value> = kind('any', z.any() as z.ZodType<Value>, (v) => v !== undefined);
 
 /** A map with unsigned integer keys, as the codec decodes it. */
-export const intMap: Kind<Map<number, Value>> = kind(
-  '{* uint => any}',
-  z.map(z.number().int().min(0), z.any()) as unknown as z.ZodType<Map<number, Value>>,
-  (v) => {
-    if (!(v instanceof Map)) return false;
-    for (const key of v.keys()) if (!Number.isInteger(key) || key < 0) return false;
-    return true;
-  },
+export const intMap: Kind<Map<number, Value>> = withMap(
+  kind(
+    '{* uint => any}',
+    z.map(z.number().int().min(0), z.any()) as unknown as z.ZodType<Map<number, Value>>,
+    (v) => {
+      if (!(v instanceof Map)) return false;
+      for (const key of v.keys()) if (!Number.isInteger(key) || key < 0) return false;
+      return true;
+    },
+  ),
 );
 
+function withMap<T>(inner: Kind<T>): Kind<T> {
+  return { ...inner, takesMap: true };
+}
+
 export function either<A, B>(a: Kind<A>, b: Kind<B>): Kind<A | B> {
-  return kind<A | B>(
+  const both = kind<A | B>(
     `${a.words} / ${b.words}`,
     z.union([a.zod, b.zod]) as z.ZodType<A | B>,
     (v) => a.is(v) || b.is(v),
+  );
+  return a.takesMap || b.takesMap ? withMap(both) : both;
+}
+
+/** A fixed list of kinds and then one that may be left out; more items are ignored. */
+export function tupleMaybe<const K extends readonly Kind<unknown>[], O>(
+  kinds: K,
+  last: Kind<O>,
+): Kind<[...{ -readonly [I in keyof K]: K[I] extends Kind<infer T> ? T : never }, O?]> {
+  type Items = [...{ -readonly [I in keyof K]: K[I] extends Kind<infer T> ? T : never }, O?];
+  const is = (v: unknown): boolean =>
+    Array.isArray(v) &&
+    kinds.every((k, i) => k.is(v[i])) &&
+    (v.length <= kinds.length || last.is(v[kinds.length]));
+  return kind<Items>(
+    `[${kinds.map((k) => k.words).join(', ')}, ? (${last.words}, * any)]`,
+    z.array(z.any()).refine(is) as unknown as z.ZodType<Items>,
+    is,
   );
 }
 

@@ -1,0 +1,14 @@
+/** Every word that crosses a wire. Runs in Node and in a browser. */
+export * from './catalog.js';
+export * from './codec.js';
+export * from './frame.js';
+/** Its names overlap with the tiny API's, so it keeps a name of its own here. */
+export * as gatewayApi from './gateway-api.js';
+export * from './identity.js';
+export * from './kinds.js';
+export * from './messages.js';
+export * from './profile.js';
+export * from './relay.js';
+export * from './signature.js';
+export * from './text.js';
+export * from './tiny.js';
