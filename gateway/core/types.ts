@@ -60,6 +60,8 @@ export interface Call {
   ttlMs: number;
   /** The longest that PROGRESS may stretch it to. */
   maxMs?: number;
+  /** Set by a door that may use protected verbs (a secret argument, an irreversible act). */
+  allowProtected?: boolean;
 }
 
 /** Why a call was never sent. */
@@ -158,7 +160,7 @@ export interface Switchboard {
   drop(key: string): Promise<void>;
   cancel(key: string): void;
   /** Admit, release and wait, for doors that answer in place. */
-  call(call: Call): Promise<Outcome>;
+  call(call: Omit<Call, 'key' | 'door'> & { key?: string }): Promise<Outcome>;
   /** Answers an `ask` or a `mail` of a board; lost if the board is gone (it asks again). */
   answer(
     boardId: BoardId,

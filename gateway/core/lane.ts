@@ -1,0 +1,353 @@
+/**
+ * The calls of one board: which is sent when, what is sent again, and which outcome each gets.
+ * Delivery is at most once (house.md "Delivery"): a call that may have reached one boot of the
+ * board is never sent to another, unless its verb is idempotent.
+ */
+import type { Verb } from '../../protocol/catalog.js';
+import type { Message, MessageOf } from '../../protocol/messages.js';
+import { UNSETTLED } from '../../protocol/messages.js';
+import { packArgs } from '../../protocol/signature.js';
+import type { CallRecord, Journal } from './journal.js';
+import { JournalUnavailable } from './journal.js';
+import { CALL_WINDOW, type Limits } from './limits.js';
+import { failureOutcome, OUTCOMES } from './outcomes.js';
+import type { BlobRef, BoardId, Clock, Outcome, Progress, Timer } from './types.js';
+
+/** What the lane needs of a greeted board. */
+export interface LaneSession {
+  readonly bootId: number;
+  readonly maxCalls: number;
+  send(message: Message): void;
+}
+
+export interface LaneDeps {
+  readonly boardId: BoardId;
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly limits: Limits;
+  verb(name: string): Verb | undefined;
+  /** Blobs that the board sent for a call. */
+  blobs(callId: number): BlobRef[];
+  /** The outcome is durable, and the claim of the call holds. */
+  finished(record: CallRecord): void;
+  late(record: CallRecord): void;
+  progress(record: CallRecord, progress: Progress): void;
+  /** Nothing can be journaled now: what was being done is tried again later. */
+  journalFailed(error: unknown): void;
+}
+
+interface Live {
+  record: CallRecord;
+  released: boolean;
+  /** The boot that it was sent to, as far as is known. */
+  sentTo: number | undefined;
+  /** The board has said that it holds it: no need to send it again. */
+  held: boolean;
+  busy: boolean;
+  deadlineAt: number;
+  readonly limitAt: number;
+  tries: number;
+  deadline: Timer | undefined;
+  resend: Timer | undefined;
+}
+
+export class Lane {
+  readonly #deps: LaneDeps;
+  readonly #lives = new Map<string, Live>();
+  readonly #byId = new Map<number, Live>();
+  #session: LaneSession | undefined;
+
+  constructor(deps: LaneDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#lives.size;
+  }
+
+  /**
+   * Takes a journaled call. `mayHaveRun` is true for one found in the journal after a restart.
+   * `leftMs` is what is left of its time.
+   */
+  add(record: CallRecord, leftMs: number, mayHaveRun: boolean): void {
+    if (this.#lives.has(record.call.key)) return;
+    const now = this.#deps.clock.now();
+    const live: Live = {
+      record,
+      released: false,
+      sentTo: mayHaveRun ? record.bootId : undefined,
+      held: false,
+      busy: false,
+      deadlineAt: now + leftMs,
+      limitAt: now + leftMs + Math.max(0, (record.call.maxMs ?? 0) - record.call.ttlMs),
+      tries: 0,
+      deadline: undefined,
+      resend: undefined,
+    };
+    this.#lives.set(record.call.key, live);
+    this.#byId.set(record.callId, live);
+    if (!record.outcome) this.#watch(live);
+  }
+
+  has(key: string): boolean {
+    return this.#lives.has(key);
+  }
+
+  release(key: string): void {
+    const live = this.#lives.get(key);
+    if (!live || live.released) return;
+    live.released = true;
+    if (live.record.outcome) this.#leave(live, true);
+    else this.#pump();
+  }
+
+  /** The claim was lost: a call that was not released has not been sent. */
+  drop(key: string): void {
+    const live = this.#lives.get(key);
+    if (live) this.#leave(live, false);
+  }
+
+  cancel(key: string): void {
+    const live = this.#lives.get(key);
+    if (!live || live.busy) return;
+    if (live.sentTo === undefined) void this.#settle(live, OUTCOMES.cancelled());
+    else this.#session?.send({ type: 'cancel', callId: live.record.callId });
+  }
+
+  opened(session: LaneSession, unsettled: readonly (readonly [number, number])[]): void {
+    this.#session = session;
+    const known = new Map(unsettled);
+    for (const live of this.#ordered()) {
+      if (live.sentTo !== session.bootId) continue;
+      live.held = known.get(live.record.callId) !== undefined;
+      live.tries = 0;
+      if (!live.held && live.released && !live.busy) this.#send(live, session);
+    }
+    for (const [callId, state] of unsettled) {
+      if (state === UNSETTLED.running && !this.#byId.has(callId)) this.#orphan(callId, session);
+    }
+    this.#pump();
+  }
+
+  closed(): void {
+    this.#session = undefined;
+    for (const live of this.#lives.values()) live.resend?.cancel();
+  }
+
+  /** Ends the timers; the journal keeps what is open. */
+  stop(): void {
+    for (const live of this.#lives.values()) {
+      live.deadline?.cancel();
+      live.resend?.cancel();
+    }
+    this.#lives.clear();
+    this.#byId.clear();
+    this.#session = undefined;
+  }
+
+  acked(callId: number): void {
+    const live = this.#byId.get(callId);
+    if (!live) return;
+    live.held = true;
+    live.resend?.cancel();
+    this.#stretch(live);
+  }
+
+  progressed(callId: number, progress: Progress): void {
+    const live = this.#byId.get(callId);
+    if (!live || live.busy) return;
+    this.acked(callId);
+    this.#deps.progress(live.record, progress);
+  }
+
+  async answered(message: MessageOf<'result'> | MessageOf<'failure'>): Promise<void> {
+    const live = this.#byId.get(message.callId);
+    const outcome: Outcome =
+      message.type === 'result'
+        ? { kind: 'ok', value: message.value, blobs: this.#deps.blobs(message.callId) }
+        : failureOutcome(message.code, message.message);
+    if (live) {
+      if (message.type === 'failure' && message.code === 'stale_boot') return this.#stale(live);
+      if (live.busy || live.record.outcome) return;
+      await this.#settle(live, outcome);
+      return;
+    }
+    await this.#afterwards(message.callId, outcome);
+  }
+
+  #ordered(): Live[] {
+    return [...this.#lives.values()].sort((a, b) => a.record.callId - b.record.callId);
+  }
+
+  /** Sends what may be sent now, oldest id first. */
+  #pump(): void {
+    const session = this.#session;
+    if (!session) return;
+    const lives = this.#ordered().filter((live) => !live.record.outcome);
+    const oldest = lives[0]?.record.callId ?? 0;
+    let running = lives.filter((l) => l.sentTo === session.bootId).length;
+    for (const live of lives) {
+      if (!live.released || live.busy || live.sentTo === session.bootId) continue;
+      if (live.sentTo !== undefined) {
+        void this.#rebooted(live, session);
+        continue;
+      }
+      if (running >= session.maxCalls || live.record.callId >= oldest + CALL_WINDOW) break;
+      running += 1;
+      if (live.record.bootId === session.bootId) this.#send(live, session);
+      else void this.#rebind(live, session);
+    }
+  }
+
+  #send(live: Live, session: LaneSession): void {
+    const { call, callId } = live.record;
+    const left = Math.max(1, Math.round(live.deadlineAt - this.#deps.clock.now()));
+    const message = callMessage(call, callId, session.bootId, left, this.#deps.verb(call.verb));
+    if (!message) {
+      void this.#settle(live, OUTCOMES.verbGone(call.verb));
+      return;
+    }
+    live.sentTo = session.bootId;
+    session.send(message);
+    live.resend?.cancel();
+    live.resend = this.#deps.clock.after(
+      this.#deps.limits.resendMs * 2 ** Math.min(live.tries, 4),
+      () => {
+        live.tries += 1;
+        if (this.#session === session && !live.held && !live.busy) this.#send(live, session);
+      },
+    );
+  }
+
+  /** The board has restarted since it may have received this call. */
+  async #rebooted(live: Live, session: LaneSession): Promise<void> {
+    if (this.#deps.verb(live.record.call.verb)?.idempotent) await this.#rebind(live, session);
+    else await this.#settle(live, OUTCOMES.rebooted());
+  }
+
+  async #rebind(live: Live, session: LaneSession): Promise<void> {
+    live.busy = true;
+    try {
+      const record = await this.#deps.journal.rebind(live.record.call.key, session.bootId);
+      this.#byId.delete(live.record.callId);
+      live.record = record;
+      this.#byId.set(record.callId, live);
+      live.sentTo = undefined;
+      live.held = false;
+    } catch (error) {
+      this.#deps.journalFailed(error);
+      this.#deps.clock.after(this.#deps.limits.resendMs, () => this.#pump());
+      return;
+    } finally {
+      live.busy = false;
+    }
+    if (this.#lives.has(live.record.call.key)) this.#pump();
+  }
+
+  /** The board says the CALL was for another boot: it did not run in this one. */
+  async #stale(live: Live): Promise<void> {
+    if (live.busy || live.record.outcome) return;
+    await this.#settle(live, OUTCOMES.rebooted());
+  }
+
+  #watch(live: Live): void {
+    live.deadline?.cancel();
+    live.deadline = this.#deps.clock.after(
+      Math.max(0, live.deadlineAt - this.#deps.clock.now()),
+      () => {
+        if (live.busy) {
+          live.deadlineAt = this.#deps.clock.now() + 100;
+          this.#watch(live);
+          return;
+        }
+        if (live.sentTo === undefined) void this.#settle(live, OUTCOMES.expired());
+        else {
+          this.#session?.send({ type: 'cancel', callId: live.record.callId });
+          void this.#settle(live, OUTCOMES.silent(live.record.call.ttlMs));
+        }
+      },
+    );
+  }
+
+  /** ACK and PROGRESS give the call its time again, up to the door's own limit. */
+  #stretch(live: Live): void {
+    const wanted = Math.min(live.limitAt, this.#deps.clock.now() + live.record.call.ttlMs);
+    if (wanted <= live.deadlineAt || live.busy) return;
+    live.deadlineAt = wanted;
+    this.#watch(live);
+  }
+
+  /** Keeps the outcome, then tells the board that it may forget the call. */
+  async #settle(live: Live, outcome: Outcome): Promise<void> {
+    if (live.busy || live.record.outcome) return;
+    live.busy = true;
+    try {
+      await this.#deps.journal.settle(live.record.call.key, outcome);
+    } catch (error) {
+      live.busy = false;
+      if (!(error instanceof JournalUnavailable)) throw error;
+      this.#deps.journalFailed(error);
+      this.#deps.clock.after(this.#deps.limits.resendMs, () => void this.#settle(live, outcome));
+      return;
+    }
+    live.busy = false;
+    live.record = this.#deps.journal.find(live.record.call.key) ?? { ...live.record, outcome };
+    live.deadline?.cancel();
+    live.resend?.cancel();
+    if (outcome.kind === 'ok' || outcome.kind === 'failed' || outcome.kind === 'cancelled') {
+      if (live.sentTo !== undefined)
+        this.#session?.send({ type: 'settled', callId: live.record.callId });
+    }
+    if (live.released) this.#leave(live, true);
+  }
+
+  #leave(live: Live, report: boolean): void {
+    live.deadline?.cancel();
+    live.resend?.cancel();
+    this.#lives.delete(live.record.call.key);
+    this.#byId.delete(live.record.callId);
+    if (report) this.#deps.finished(live.record);
+    this.#pump();
+  }
+
+  /** A RESULT for a call that has its outcome: late if that outcome did not know it. */
+  async #afterwards(callId: number, outcome: Outcome): Promise<void> {
+    const session = this.#session;
+    const record = this.#deps.journal.findById(this.#deps.boardId, callId);
+    if (record?.outcome) {
+      const known = record.outcome.kind === 'ok' || record.outcome.kind === 'failed';
+      if (!known && !record.late && outcome.kind !== 'cancelled') {
+        try {
+          await this.#deps.journal.late(record.call.key, outcome);
+        } catch (error) {
+          this.#deps.journalFailed(error);
+          return;
+        }
+        this.#deps.late({ ...record, late: outcome });
+      }
+    }
+    session?.send({ type: 'settled', callId });
+  }
+
+  /** The board runs a call that this gateway no longer waits for. */
+  #orphan(callId: number, session: LaneSession): void {
+    session.send({ type: 'cancel', callId });
+  }
+}
+
+/** The CALL or ENVELOPE message of a call; undefined if the catalog has lost the verb. */
+export function callMessage(
+  call: CallRecord['call'],
+  callId: number,
+  bootId: number,
+  ttlMs: number,
+  verb: Verb | undefined,
+): Message | undefined {
+  if (call.envelope) {
+    const { kind, bytes } = call.envelope;
+    return { type: 'envelope', callId, bootId, kind, bytes, ttlMs };
+  }
+  if (!verb) return undefined;
+  const args = packArgs(verb.signature, call.args);
+  return { type: 'call', callId, bootId, verb: verb.index, args, ttlMs };
+}

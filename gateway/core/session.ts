@@ -1,0 +1,71 @@
+/**
+ * One greeted connection of a board: what its HELLO said, and how messages go out. On a link
+ * that seals, frames are sealed one after the other, in the order they were asked for.
+ */
+import { encodeMessage } from '../../protocol/codec.js';
+import { plainFrame } from '../../protocol/frame.js';
+import type { Message, MessageOf } from '../../protocol/messages.js';
+import type { Limits } from './limits.js';
+import type { Path } from './types.js';
+
+/** A sealed session after HELLO and WELCOME, as `protocol/channel.ts` makes it. */
+export interface Seal {
+  /** A whole frame, seal byte included. */
+  seal(message: Uint8Array): Promise<Uint8Array>;
+  /** The message inside; rejects when the tag is bad or the counter was used. */
+  open(frame: Uint8Array): Promise<Uint8Array>;
+}
+
+export class Session {
+  readonly path: Path;
+  readonly hello: MessageOf<'hello'>;
+  readonly welcome: Uint8Array;
+  readonly seal: Seal | undefined;
+  readonly bootId: number;
+  readonly maxCalls: number;
+  /** Largest message the board takes, in bytes, sealing left aside. */
+  readonly maxMessage: number;
+  /** On a link that seals: true once a sealed frame of the board has verified. */
+  verified: boolean;
+  #out: Promise<void> = Promise.resolve();
+
+  constructor(
+    path: Path,
+    hello: MessageOf<'hello'>,
+    welcome: Uint8Array,
+    seal: Seal | undefined,
+    limits: Limits,
+  ) {
+    this.path = path;
+    this.hello = hello;
+    this.welcome = welcome;
+    this.seal = seal;
+    this.verified = seal === undefined;
+    this.bootId = hello.bootId;
+    this.maxCalls = Math.max(1, hello.maxCalls ?? limits.boardMaxCalls);
+    this.maxMessage = Math.max(64, hello.maxMessage ?? limits.boardMaxMessage);
+  }
+
+  send(message: Message): void {
+    const seal = this.seal;
+    if (!seal) {
+      this.#put(plainFrame(message));
+      return;
+    }
+    const bytes = encodeMessage(message);
+    this.#out = this.#out
+      .then(async () => this.#put(await seal.seal(bytes)))
+      .catch(() => {
+        this.path.close('sealing failed');
+      });
+  }
+
+  /** A path that is closed loses the frame: what must arrive is sent again after the next HELLO. */
+  #put(frame: Uint8Array): void {
+    try {
+      this.path.send(frame);
+    } catch {
+      this.path.close('sending failed');
+    }
+  }
+}
