@@ -41,7 +41,7 @@ describe('values', () => {
         checkProfile(bytes);
         expect(decodeValue(bytes)).toStrictEqual(value);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
