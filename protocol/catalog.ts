@@ -5,6 +5,8 @@ import { toHex } from './identity.js';
 import { type MessageOf, VERB_FLAGS } from './messages.js';
 import { isName, parseSignature, type Signature, SignatureError } from './signature.js';
 
+export * from './caps-pages.js';
+
 export interface Verb {
   readonly index: number;
   readonly name: string;

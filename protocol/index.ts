@@ -1,6 +1,4 @@
 /** Every word that crosses a wire. Runs in Node and in a browser. */
-export * from './args.js';
-export * from './caps-pages.js';
 export * from './catalog.js';
 export * from './codec.js';
 export * from './frame.js';

@@ -15,6 +15,8 @@
  * a parameter's position to its value; the further properties are one map under the number of
  * parameters.
  */
+export * from './args.js';
+
 export interface Param {
   readonly name: string;
   readonly optional: boolean;
