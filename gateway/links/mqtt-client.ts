@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { MqttClient } from 'mqtt';
+import { isLoopback } from './loopback.js';
 import { PacketMeter } from './packet-meter.js';
 
 export interface BrokerAddress {
@@ -32,14 +33,6 @@ export function brokerAddress(url: string): BrokerAddress {
   const host = parsed.hostname.replace(/^\[|\]$/g, '');
   const port = parsed.port === '' ? (tls ? 8883 : 1883) : Number(parsed.port);
   return { host, port, tls, private: tls || isLoopback(host) };
-}
-
-/** `localhost`, 127.0.0.0/8 and ::1, also as IPv4 in IPv6. */
-export function isLoopback(host: string): boolean {
-  const address = host.replace(/^::ffff:/i, '');
-  return (
-    host === 'localhost' || host === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
-  );
 }
 
 export interface ConnectionOptions {
