@@ -1,4 +1,5 @@
 /** Every word that crosses a wire. Runs in Node and in a browser. */
+export * from './blob.js';
 export * from './catalog.js';
 export * from './codec.js';
 export * from './frame.js';
