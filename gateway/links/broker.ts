@@ -3,61 +3,18 @@
  * the gateway. A board sees and touches only its own topics; presence is the connection, never a
  * topic (amendment 11, field report 23).
  */
-import { createServer as createTcp, type Server, type Socket } from 'node:net';
-import { createServer as createTls } from 'node:tls';
+import type { Socket } from 'node:net';
 import { Aedes, type AuthenticateError, type Client, type PublishPacket } from 'aedes';
-import type { BoardId, Clock, Path, PathListener } from '../core/types.js';
+import type { BoardId, Path } from '../core/types.js';
+import { BROKER_LIMITS, type Broker, type BrokerOptions } from './broker-options.js';
 import { CONNACK, judgeConnect, judgePublish, passwordFits, type Refusal } from './broker-rules.js';
-import { DoorQueue, type QueueLimits } from './door-queue.js';
-import { Gate, type GateLimits } from './gate.js';
-import { Counters, type Link, LinkClosed, type LinkLog } from './link.js';
+import { openServer } from './broker-server.js';
+import { Gate } from './gate.js';
+import { Counters, LinkClosed } from './link.js';
 import { isLoopback } from './loopback.js';
 import { Refusals } from './refusals.js';
 import { type Identity, Takeovers } from './takeovers.js';
 import { topicOf } from './topics.js';
-
-export interface BrokerLimits extends GateLimits, QueueLimits {
-  maxConnections: number;
-  /** Bytes that wait for one board; beyond them its connection is closed. */
-  maxQueued: number;
-}
-
-export const BROKER_LIMITS: BrokerLimits = {
-  maxConnectPacket: 1_024,
-  maxPacket: 65_536,
-  messagesPerS: 200,
-  messageBurst: 400,
-  bytesPerS: 1_048_576,
-  byteBurst: 2_097_152,
-  connectsPerS: 300,
-  connectBurst: 600,
-  maxWaiting: 2_048,
-  maxConnections: 5_000,
-  maxQueued: 262_144,
-};
-
-export interface BrokerOptions {
-  /** Default 127.0.0.1: boards on the network need another, and then they seal. */
-  host?: string;
-  /** 0 takes a free one. Default 1883, or 8883 with TLS. */
-  port?: number;
-  /** PEM. */
-  tls?: { key: string; cert: string };
-  clock: Clock;
-  listener: PathListener;
-  /** The board's password (`mqttPassword` of its key); undefined for a board that is not known. */
-  password(boardId: BoardId): string | undefined;
-  log?: LinkLog;
-  limits?: Partial<BrokerLimits>;
-}
-
-export interface Broker extends Link {
-  readonly port: number;
-  /** For a board's configuration: `mqtt://…` or `mqtts://…`. */
-  readonly url: string;
-  /** Ends the board's connection and clears what is retained on its state topic. */
-  forget(boardId: BoardId): Promise<void>;
-}
 
 /** One connection. */
 interface Seat {
@@ -66,6 +23,8 @@ interface Seat {
   boardId?: BoardId;
   identity: Identity;
   refusal?: Refusal;
+  /** Its end has been counted by its cause. */
+  counted: boolean;
   subscribed: boolean;
   /** Bytes given to the broker that the board's socket has not taken. */
   queued: number;
@@ -109,6 +68,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
         const { code, counter, why } = refusal ?? unavailable('the broker is closing');
         counters.add(counter);
         refusals.say(client.id, why);
+        if (seat) seat.counted = true;
         done(Object.assign(new Error(why), { returnCode: code }) as AuthenticateError, null);
         return;
       }
@@ -166,6 +126,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     const what = judgePublish(boardId, packet);
     if (what.kind === 'refused') {
       counters.add('publish_refused');
+      seat.counted = true;
       refusals.say(boardId, what.why);
       return new Error(what.why);
     }
@@ -267,7 +228,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   }
 
   const clients = new WeakMap<Seat, Client>();
-  const queue = new DoorQueue(clock, limits, (socket) => {
+
+  function admit(socket: Socket): void {
     if (open.size >= limits.maxConnections) {
       counters.add('too_many_connections');
       socket.on('error', () => {});
@@ -276,48 +238,44 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     }
     const gate = new Gate(socket, clock, limits, (name) => counters.add(name));
     const trusted = tls !== undefined || isLoopback(socket.remoteAddress ?? '');
-    const seat: Seat = { gate, trusted, identity: undefined, subscribed: false, queued: 0 };
+    const seat: Seat = {
+      gate,
+      trusted,
+      identity: undefined,
+      counted: false,
+      subscribed: false,
+      queued: 0,
+    };
     open.add(seat);
     gate.once('close', () => end(seat, 'the connection was lost'));
     const client = aedes.handle(gate);
     seats.set(client, seat);
     clients.set(seat, client);
-  });
+  }
+
   aedes.on('client', seated);
   aedes.on('unsubscribe', (topics, client) => {
     const seat = seats.get(client);
     if (seat?.boardId && topics.includes(topicOf(seat.boardId, 'down'))) seat.subscribed = false;
   });
   aedes.on('keepaliveTimeout', () => counters.add('keepalive_timeout'));
-  aedes.on('clientError', () => counters.add('client_error'));
-  aedes.on('connectionError', () => counters.add('client_error'));
+  const failed = (client: Client): void => {
+    if (!seats.get(client)?.counted) counters.add('client_error');
+  };
+  aedes.on('clientError', failed);
+  aedes.on('connectionError', failed);
   // What its memory store would reject with; it has no other errors.
   aedes.addListener('error', () => counters.add('broker_error'));
 
-  const server = tls
-    ? createTls({ key: tls.key, cert: tls.cert, handshakeTimeout: 10_000 }, arrived)
-    : createTcp(arrived);
-  server.maxConnections = limits.maxConnections + limits.maxWaiting;
-  server.on('drop', () => counters.add('too_many_connections'));
-  server.on('tlsClientError', () => counters.add('tls_error'));
-
-  function arrived(socket: Socket): void {
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 60_000);
-    if (!queue.arrive(socket)) counters.add('connects_shed');
-  }
-
-  try {
-    await listen(server, options.port ?? (tls ? 8883 : 1883), host);
-  } catch (error) {
-    await new Promise<void>((resolve) => aedes.close(resolve));
-    throw error;
-  }
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
+  const server = await openServer({ ...options, host, limits, counters, admit }).catch(
+    async (error: unknown) => {
+      await new Promise<void>((resolve) => aedes.close(resolve));
+      throw error;
+    },
+  );
   return {
-    port,
-    url: `${tls ? 'mqtts' : 'mqtt'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port: server.port,
+    url: server.url,
     health: () => ({
       via: 'mqtt',
       state: closed ? 'down' : 'up',
@@ -339,8 +297,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     async close() {
       if (closed) return;
       closed = true;
-      queue.close();
-      const down = new Promise<void>((resolve) => server.close(() => resolve()));
+      const down = server.close();
       for (const seat of [...open]) end(seat, 'the link is closing');
       await new Promise<void>((resolve) => aedes.close(resolve));
       await down;
@@ -350,15 +307,4 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 
 function unavailable(why: string, counter = 'unavailable'): Refusal {
   return { code: CONNACK.unavailable, counter, why };
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host }, () => {
-      server.off('error', reject);
-      server.on('error', () => {});
-      resolve();
-    });
-  });
 }
