@@ -88,7 +88,11 @@ export function listOf<T>(inner: Kind<T>, max: number): Kind<T[]> {
 }
 
 /** Any value the codec lets through; what it means is the catalog's business. */
-export const value: Kind<Value> = kind('any', z.any() as z.ZodType<Value>, (v) => v !== undefined);
+export const value: Kind<Value> = kind(
+  'any',
+  z.custom<Value>((v) => v !== undefined),
+  (v) => v !== undefined,
+);
 
 /** A map with unsigned integer keys, as the codec decodes it. */
 export const intMap: Kind<Map<number, Value>> = withMap(
