@@ -74,6 +74,10 @@ export class BlobInbox {
       return;
     }
     if (closed) return this.#finish(open, closed.sha256, send);
+    if (open.receiver.ended) {
+      this.#open.delete(message.blobId);
+      await this.#deps.store.remove(open.key);
+    }
     for (const answer of reply) send(answer);
   }
 

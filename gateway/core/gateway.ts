@@ -109,7 +109,8 @@ export class Gateway implements Switchboard, PathListener {
     this.#board(path.boardId).received(path, frame);
   }
 
-  closed(path: Path): void {
+  closed(path: Path, reason: string): void {
+    this.#boardDeps.log('a path ended', { board: path.boardId, via: path.via, reason });
     this.#boards.get(path.boardId)?.closed(path);
   }
 

@@ -97,7 +97,10 @@ export class Lane {
     const live = this.#lives.get(key);
     if (!live || live.released) return;
     live.released = true;
+    const session = this.#session;
     if (live.record.outcome) this.#leave(live, true);
+    // Found in the journal after a restart: the board drops what it has already.
+    else if (session && live.sentTo === session.bootId && !live.held) this.#send(live, session);
     else this.#pump();
   }
 
