@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { BoardPeer, PEER_ID } from '../../test/support/board-peer.js';
 import { settle } from '../../test/support/clock.js';
 import { bench } from '../../test/support/gateway.js';
@@ -256,8 +256,7 @@ describe('blobs', () => {
     expect(board.last('blobAck').nextOffset).toBe(3_000);
     board.send({ type: 'blobData', blobId: 9, offset: 3_000, bytes: bytes.subarray(3_000) });
     board.send({ type: 'blobClose', blobId: 9, sha256 });
-    await settle();
-    expect(board.last('blobDone')).toMatchObject({ blobId: 9, status: 0 });
+    await vi.waitFor(() => expect(board.last('blobDone')).toMatchObject({ blobId: 9, status: 0 }));
     board.answer(1, 'seen');
     await settle();
     expect(await outcome).toMatchObject({
@@ -268,8 +267,7 @@ describe('blobs', () => {
     board.send({ ...open, blobId: 10, size: 4 });
     board.send({ type: 'blobData', blobId: 10, offset: 0, bytes: new Uint8Array(4) });
     board.send({ type: 'blobClose', blobId: 10, sha256 });
-    await settle();
-    expect(board.last('blobDone')).toMatchObject({ blobId: 10, status: 1 });
+    await vi.waitFor(() => expect(board.last('blobDone')).toMatchObject({ blobId: 10, status: 1 }));
   });
 
   it('that are too large or too many are refused', async () => {
