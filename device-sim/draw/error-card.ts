@@ -12,7 +12,7 @@ export interface ErrorCard {
 export function drawError(pen: Pen, card: ErrorCard, box: Box): void {
   pen.round(box, 14, undefined, INK, 3);
   const { ctx } = pen;
-  const middle = { x: box.x + 74, y: box.y + box.h / 2 };
+  const middle = { x: box.x + 74, y: box.y + 76 };
   ctx.strokeStyle = INK;
   ctx.lineWidth = 5;
   ctx.beginPath();
@@ -27,5 +27,7 @@ export function drawError(pen: Pen, card: ErrorCard, box: Box): void {
   pen.line(type, words.x, words.y + 26, words.w, { size: 30, face: 'bold' });
   pen.line(card.code, words.x, words.y + 62, words.w, { size: 20, face: 'mono', color: DARK });
   const rest = { ...words, y: words.y + 84, h: words.h - 84 };
-  pen.fit(card.message, rest, [26, 22, 19, 17], { leading: 1.36 });
+  pen.fit(card.message.charAt(0).toUpperCase() + card.message.slice(1), rest, [26, 22, 19, 17], {
+    leading: 1.36,
+  });
 }

@@ -16,9 +16,14 @@ type Rows = CardOf<'kv'>['rows'];
 function drawFigures(pen: Pen, rows: Rows, box: Box): void {
   const columns = rows.length === 4 ? 2 : rows.length;
   const lines = Math.ceil(rows.length / columns);
-  const gap = 28;
+  const gap = 40;
   const width = (box.w - gap * (columns - 1)) / columns;
   const height = (box.h - gap * (lines - 1)) / lines;
+  // One size for all: a longer number must not look less important.
+  const size =
+    [150, 128, 104, 88, 72, 60, 48, 40, 32].find(
+      (s) => s * 1.1 <= height - 50 && rows.every((row) => figureWidth(pen, row.value, s) <= width),
+    ) ?? 26;
   for (const [i, row] of rows.entries()) {
     const cell = {
       x: box.x + (i % columns) * (width + gap),
@@ -28,17 +33,35 @@ function drawFigures(pen: Pen, rows: Rows, box: Box): void {
     };
     pen.rect({ x: cell.x, y: cell.y, w: cell.w, h: 3 }, INK);
     pen.line(row.key, cell.x, cell.y + 36, cell.w, { size: 22, color: DARK });
-    const sizes = [104, 88, 72, 60, 48, 40, 32, 26];
-    const value = printable(row.value);
-    const fits = (size: number): boolean =>
-      size * 1.1 <= cell.h - 56 && pen.measure(size, 'bold')(value) <= cell.w;
-    const size = sizes.find(fits) ?? 26;
-    const top = cell.y + 44;
-    const room = cell.y + cell.h - top;
-    const baseline = lines > 1 ? top + size * 0.95 : top + Math.min(room * 0.5, 130) + size * 0.3;
-    pen.line(row.value, cell.x, Math.round(baseline), cell.w, { size, face: 'bold' });
+    drawFigure(pen, row.value, size, cell, lines > 1);
   }
 }
+
+/** A value's number large and its unit after it, smaller. */
+function drawFigure(pen: Pen, value: string, size: number, cell: Box, low: boolean): void {
+  const { number, unit } = parts(value);
+  const top = cell.y + 44;
+  const room = cell.y + cell.h - top;
+  const baseline = Math.round(top + (low ? size * 0.95 : Math.min(room * 0.3 + size * 0.4, 170)));
+  pen.line(number, cell.x - size * 0.06, baseline, cell.w + 1, { size, face: 'bold' });
+  if (unit === '') return;
+  const x = cell.x + pen.measure(size, 'bold')(number) + size * 0.12;
+  pen.put(unit, x, baseline, { size: unitSize(size), color: DARK });
+}
+
+function figureWidth(pen: Pen, value: string, size: number): number {
+  const { number, unit } = parts(value);
+  const width = pen.measure(size, 'bold')(number);
+  return unit === '' ? width : width + size * 0.12 + pen.measure(unitSize(size))(unit);
+}
+
+function parts(value: string): { number: string; unit: string } {
+  const text = printable(value).replace(/\s+/g, ' ').trim();
+  const found = /^([-+\u2212]?[\d.,:]+)\s?([\p{L}°%€$£‰][^\d\s]{0,5})$/u.exec(text);
+  return { number: found?.[1] ?? text, unit: found?.[2] ?? '' };
+}
+
+const unitSize = (size: number): number => Math.max(20, Math.round(size * 0.42));
 
 function drawTable(pen: Pen, rows: Rows, box: Box): void {
   const wide = box.w > 500;

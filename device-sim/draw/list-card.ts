@@ -17,6 +17,7 @@ export function drawList(pen: Pen, card: CardOf<'list'>, box: Box): void {
   const shown = Math.min(items.length, fits * columns);
   const hidden = items.length - shown;
   const perShown = hidden > 0 ? fits : Math.ceil(shown / columns);
+  const boxes = items.some((item) => item.done !== undefined);
   for (const [i, item] of items.slice(0, shown).entries()) {
     const column = Math.floor(i / perShown);
     const line = i % perShown;
@@ -32,7 +33,7 @@ export function drawList(pen: Pen, card: CardOf<'list'>, box: Box): void {
       pen.cut = true;
       return;
     }
-    drawItem(pen, item, cell, size, line < perShown - 1 && i < shown - 1);
+    drawItem(pen, item, cell, size, boxes ? size + 12 : 26, line < perShown - 1 && i < shown - 1);
   }
 }
 
@@ -41,10 +42,10 @@ function drawItem(
   item: CardOf<'list'>['items'][number],
   cell: Box,
   size: number,
+  indent: number,
   ruled: boolean,
 ): void {
   const baseline = middle(cell, size);
-  const indent = size + 12;
   const mark = {
     x: cell.x,
     y: cell.y + cell.h / 2 - 3 - size * 0.36,
@@ -57,7 +58,7 @@ function drawItem(
     pen.round(mark, 4, item.done ? INK : undefined, INK, 2);
     if (item.done) drawTick(pen, mark);
   }
-  const left = cell.x + (item.done === undefined ? 26 : indent);
+  const left = cell.x + indent;
   let width = cell.w - (left - cell.x);
   if (item.detail !== undefined && item.detail !== '') {
     const small = Math.round(size * 0.82);

@@ -1,34 +1,38 @@
 import QRCode from 'qrcode';
 import { CardError, type CardOf } from './cards.js';
-import { type Box, DARK, INK, PAPER, type Pen } from './pen.js';
+import { type Box, DARK, INK, type Pen } from './pen.js';
 
-/** Below this many pixels a module, a phone can't read the code from a panel. */
+/** Fewer pixels a module and a phone can't read the code from a panel at arm's length. */
 const LEAST_MODULE = 3;
+/** In a part of a composite one has to come closer. */
+const LEAST_IN_PART = 2;
 
-/** A code at the left and what it is for at the right; below each other where it is narrow. */
+/** A code at the left and what it is for at the right. */
 export function drawQr(pen: Pen, card: CardOf<'qr'>, box: Box): void {
-  const caption = card.caption ?? card.text;
-  const beside = box.w > 500;
-  const side = beside ? Math.min(box.h, 380) : Math.min(box.w, box.h - 34);
-  const drawn = drawCode(pen, card.text, { x: box.x, y: box.y, w: side, h: side });
-  if (!beside) {
-    const under = { x: box.x, y: box.y + drawn + 22, w: box.w, h: 0 };
-    pen.line(caption, under.x, under.y, under.w, { size: 17, color: DARK });
-    return;
-  }
-  const words = { x: box.x + drawn + 40, y: box.y + 4, w: box.w - drawn - 40, h: box.h - 8 };
+  const wide = box.w > 500;
+  const side = Math.min(box.h, box.w, 390);
+  const least = wide ? LEAST_MODULE : LEAST_IN_PART;
+  const drawn = drawCode(pen, card.text, { x: box.x, y: box.y, w: side, h: side }, least);
+  const gap = wide ? 36 : 18;
+  const words = { x: box.x + drawn + gap, y: box.y + 4, w: box.w - drawn - gap, h: box.h - 8 };
+  if (words.w < 90) return;
   if (card.caption === undefined) {
-    pen.fit(caption, words, [26, 22, 19, 17], { face: 'mono', leading: 1.4 });
+    pen.fit(card.text, words, wide ? [26, 22, 19, 17] : [16, 14], { face: 'mono', leading: 1.4 });
     return;
   }
-  const head = { ...words, h: words.h * 0.62 };
-  const height = pen.fit(caption, head, [38, 32, 28, 24, 20], { face: 'bold', leading: 1.25 });
+  const head = { ...words, h: wide ? words.h * 0.62 : words.h };
+  const sizes = wide ? [38, 32, 28, 24, 20] : [24, 20, 17];
+  const height = pen.fit(card.caption, head, sizes, { face: 'bold', leading: 1.25 });
+  if (!wide) return;
   const rest = { ...words, y: words.y + height + 14, h: words.h - height - 14 };
   pen.fit(card.text, rest, [18], { color: DARK, leading: 1.4, face: 'mono' });
 }
 
-/** Draws a code as large as whole modules allow; answers its side in pixels. */
-export function drawCode(pen: Pen, text: string, box: Box): number {
+/**
+ * Draws a code as large as whole modules allow, its ink at the box's left edge; answers its width
+ * in pixels. The quiet zone is the panel's paper round it.
+ */
+function drawCode(pen: Pen, text: string, box: Box, least: number): number {
   let code: QRCode.QRCode;
   try {
     code = QRCode.create(text, { errorCorrectionLevel: text.length > 300 ? 'L' : 'M' });
@@ -36,19 +40,16 @@ export function drawCode(pen: Pen, text: string, box: Box): number {
     throw tooDense(text);
   }
   const { size, data } = code.modules;
-  const quiet = 2;
-  const module = Math.floor(box.w / (size + 2 * quiet));
-  if (module < LEAST_MODULE) throw tooDense(text);
-  const side = module * (size + 2 * quiet);
-  pen.rect({ x: box.x, y: box.y, w: side, h: side }, PAPER);
+  const module = Math.floor(box.w / size);
+  if (module < least) throw tooDense(text);
   for (let row = 0; row < size; row++) {
     for (let column = 0; column < size; column++) {
       if (!data[row * size + column]) continue;
-      const x = box.x + (column + quiet) * module;
-      pen.rect({ x, y: Math.round(box.y) + (row + quiet) * module, w: module, h: module }, INK);
+      const x = box.x + column * module;
+      pen.rect({ x, y: Math.round(box.y) + row * module, w: module, h: module }, INK);
     }
   }
-  return side;
+  return module * size;
 }
 
 function tooDense(text: string): CardError {

@@ -8,13 +8,15 @@ export function drawText(pen: Pen, card: CardOf<'text'>, box: Box): void {
   const lone = (card.title ?? '') === '' && body.length <= 140 && box.w > 500;
   if (lone) {
     const face = body.length <= 40 ? 'bold' : 'regular';
-    const sizes = [88, 72, 60, 50, 42, 36];
+    const sizes = [120, 104, 88, 72, 60, 50, 42, 36];
     const height = heightOf(pen, body, box, sizes, face);
     const top = box.y + Math.max(0, (box.h - height) / 2 - 8);
     pen.fit(body, { ...box, y: top, h: box.h - (top - box.y) }, sizes, { face, leading: 1.2 });
     return;
   }
-  pen.fit(body, box, box.w > 500 ? [34, 30, 26, 23, 20] : [26, 22, 19, 17], { leading: 1.36 });
+  pen.fit(body, box, box.w > 500 ? [34, 30, 26, 23, 20] : [40, 34, 30, 26, 22, 19, 17], {
+    leading: 1.36,
+  });
 }
 
 /** How high the text will be at the size it gets, found on a pen whose ink is thrown away. */

@@ -1,0 +1,261 @@
+/** A simulated board: firmware, a session for each boot, and a transport to the gateway. */
+import { boardIdBytes } from '../protocol/identity.js';
+import type { Value } from '../protocol/kinds.js';
+import type { CallMessage } from './call-memory.js';
+import { defineBoard, type Firmware, prepareCall } from './firmware.js';
+import { BoardSession, type Secure } from './session.js';
+import type { BoardClock, BoardHost, BoardStore, Model, VerbContext } from './types.js';
+import { VerbError } from './types.js';
+
+export { defineBoard } from './firmware.js';
+
+/** What a transport tells its board. */
+export interface TransportOwner {
+  readonly boardId: string;
+  /** The present boot; read at each connect. */
+  readonly bootId: number;
+  /** A connection stands; `connection` grows by one with each of a boot. */
+  opened(
+    wire: { send(frame: Uint8Array): void; close(reason: string): void },
+    connection: number,
+  ): void;
+  received(frame: Uint8Array): void;
+  closed(reason: string): void;
+}
+
+/** A way to the gateway. It connects again by itself, with pauses that grow and jitter. */
+export interface Transport {
+  start(owner: TransportOwner): void;
+  /** Cuts the connection as a power failure would, and connects again at once. */
+  restart(): void;
+  /** Leaves cleanly and comes back after that time. */
+  pause(ms: number): void;
+  stop(): Promise<void>;
+}
+
+/** Sealing for a board that has a key: one nonce for each HELLO, one session for each WELCOME. */
+export interface BoardSealing {
+  nonce(bootId: number, connection: number): Uint8Array;
+  secure: Secure;
+}
+
+export interface SimBoardOptions {
+  boardId: string;
+  model: Model;
+  transport: Transport;
+  clock: BoardClock;
+  store: BoardStore;
+  /** From 0 up to, but not including, 1. */
+  random: () => number;
+  sealing?: BoardSealing;
+  /** Seconds between live readings; 0 for none. Default 30. */
+  readingsS?: number;
+  /** Called for each handler that begins, before it runs: where tests count executions. */
+  onExecution?(execution: Execution): void;
+}
+
+/** One run of a handler. At most one may exist for a callId and a boot. */
+export interface Execution {
+  callId: number;
+  bootId: number;
+  verb: string;
+  /** The board's clock. */
+  at: number;
+}
+
+/** The log keeps the last ones; the counter counts all. */
+const LOG = 10_000;
+
+export class SimBoard {
+  readonly boardId: string;
+  /** The last executions, oldest first. */
+  readonly log: Execution[] = [];
+  executions = 0;
+  readonly #options: SimBoardOptions;
+  #bootId = 0;
+  #firmware: Firmware | undefined;
+  #session: BoardSession | undefined;
+  #running = false;
+  #readingsEveryS = 0;
+  #readingsTimer: { cancel(): void } | undefined;
+
+  constructor(options: SimBoardOptions) {
+    boardIdBytes(options.boardId);
+    this.boardId = options.boardId;
+    this.#options = options;
+  }
+
+  get bootId(): number {
+    return this.#bootId;
+  }
+
+  /** The present boot's session, for what it counts and keeps. */
+  get session(): BoardSession | undefined {
+    return this.#session;
+  }
+
+  /** The present boot's specification. */
+  get firmware(): Firmware | undefined {
+    return this.#firmware;
+  }
+
+  get online(): boolean {
+    return this.#session?.online ?? false;
+  }
+
+  /** Boots and connects. Throws if the new boot id can't be saved: a board must not greet then. */
+  start(): void {
+    if (this.#running) return;
+    this.#boot();
+    this.#running = true;
+    const board = this;
+    this.#options.transport.start({
+      boardId: this.boardId,
+      get bootId() {
+        return board.#bootId;
+      },
+      opened: (wire, connection) => this.#session?.connected(wire, connection),
+      received: (frame) => this.#session?.received(frame),
+      closed: () => this.#session?.disconnected(),
+    });
+  }
+
+  /** Power off. The board can be started again; that is a new boot. */
+  async stop(): Promise<void> {
+    if (!this.#running) return;
+    this.#running = false;
+    this.#halt();
+    await this.#options.transport.stop();
+  }
+
+  /** Power fails and returns: memory is lost, what ran is lost, the boot id grows. */
+  reboot(): void {
+    if (!this.#running) return;
+    this.#halt();
+    this.#boot();
+    this.#options.transport.restart();
+  }
+
+  #boot(): void {
+    const { store, model, clock, random, sealing, boardId } = this.#options;
+    const bootId = (store.load().bootId + 1) >>> 0 || 1;
+    store.save({ bootId });
+    this.#bootId = bootId;
+    const firmware = defineBoard(model(this.#host(bootId)));
+    this.#firmware = firmware;
+    this.#session = new BoardSession({
+      boardId: boardIdBytes(boardId),
+      bootId,
+      clock,
+      random,
+      maxMessage: firmware.maxMessage ?? 1_024,
+      maxCalls: firmware.maxCalls ?? 4,
+      capsHash: firmware.capsHash,
+      caps: () => firmware.caps(),
+      battery: () => firmware.battery?.(),
+      prepare: (call) => this.#prepare(firmware, bootId, call),
+      readings: () => firmware.readValues(),
+      ...(sealing
+        ? { nonce: (connection) => sealing.nonce(bootId, connection), secure: sealing.secure }
+        : {}),
+    });
+    const seconds = this.#options.readingsS ?? 30;
+    if (!firmware.readings?.length || seconds <= 0) return;
+    // The first soon, so that a new board shows something; a fleet's not all at once.
+    const first = Math.min(seconds, 4) * 1000 * (0.5 + 0.5 * random());
+    this.#readingsEveryS = seconds;
+    this.#readingsTimer = clock.after(Math.round(first), () => this.#tick());
+  }
+
+  #tick(): void {
+    this.#session?.sendReadings();
+    this.setReadingsInterval(this.#readingsEveryS);
+  }
+
+  #halt(): void {
+    this.#readingsTimer?.cancel();
+    this.#session?.stop();
+    this.#session = undefined;
+    this.#firmware?.ended?.();
+    this.#firmware = undefined;
+  }
+
+  /** Sends live readings each `seconds` from now on; 0 stops them. */
+  setReadingsInterval(seconds: number): void {
+    this.#readingsTimer?.cancel();
+    this.#readingsEveryS = seconds;
+    if (seconds <= 0) return;
+    this.#readingsTimer = this.#options.clock.after(seconds * 1000, () => this.#tick());
+  }
+
+  #host(bootId: number): BoardHost {
+    const { clock, random } = this.#options;
+    const session = (): BoardSession | undefined =>
+      this.#bootId === bootId ? this.#session : undefined;
+    return {
+      boardId: this.boardId,
+      bootId,
+      clock,
+      random,
+      gatewayTime: () => session()?.gatewayTime(),
+      event: (kind, detail) => session()?.keep({ type: 'event', kind, detail }) ?? false,
+      transcript: (text, about = {}) =>
+        session()?.keep({ type: 'transcript', text, ...about }) ?? false,
+      taskResult: (taskId, summary, result) =>
+        session()?.keep({ type: 'taskResult', taskId, summary, result }) ?? false,
+      sendReadings: () => void session()?.sendReadings(),
+      storeReadings: () => session()?.storeReadings() ?? false,
+      setReadingsInterval: (seconds) => {
+        if (session()) this.setReadingsInterval(seconds);
+      },
+      sleep: (seconds) => {
+        session()?.saySleep(seconds);
+        if (session()) this.#options.transport.pause(seconds * 1000);
+      },
+    };
+  }
+
+  #prepare(firmware: Firmware, bootId: number, call: CallMessage) {
+    const { verb, run } = prepareCall(firmware, call);
+    return (signal: AbortSignal): Value | Promise<Value> => {
+      const execution = { callId: call.callId, bootId, verb, at: this.#options.clock.now() };
+      this.executions++;
+      this.log.push(execution);
+      if (this.log.length > LOG) this.log.shift();
+      this.#options.onExecution?.(execution);
+      return run(this.#context(call, bootId, signal));
+    };
+  }
+
+  #context(call: CallMessage, bootId: number, signal: AbortSignal): VerbContext {
+    const { callId, ttlMs } = call;
+    const session = this.#session;
+    return {
+      callId,
+      bootId,
+      ttlMs,
+      signal,
+      progress: (progress) => session?.progress(callId, progress),
+      blob: async (blob) => {
+        if (!session) throw new VerbError('rebooted', 'the board went down');
+        await session.putBlob(blob, callId, signal);
+      },
+      sleep: (ms) =>
+        new Promise((resolve, reject) => {
+          if (signal.aborted) {
+            reject(signal.reason);
+            return;
+          }
+          const stop = (): void => {
+            timer.cancel();
+            reject(signal.reason);
+          };
+          const timer = this.#options.clock.after(ms, () => {
+            signal.removeEventListener('abort', stop);
+            resolve();
+          });
+          signal.addEventListener('abort', stop, { once: true });
+        }),
+    };
+  }
+}

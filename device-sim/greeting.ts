@@ -1,0 +1,227 @@
+/**
+ * How a board and its gateway come to trust each other on a connection: HELLO until a WELCOME
+ * comes, and on a sealing board nothing of that WELCOME counts before a sealed frame of the
+ * gateway has verified (amendments 1 and 2). Frames come in and go out in order, sealed or not.
+ */
+import { decodeMessage, encodeMessage } from '../protocol/codec.js';
+import { readFrame, SEAL } from '../protocol/frame.js';
+import type { Message, MessageOf } from '../protocol/messages.js';
+import type { BoardClock, BoardSeal } from './types.js';
+
+/** One connection, as a transport hands it over. */
+export interface Wire {
+  /** Bytes of one frame. May throw; the frame is lost then. */
+  send(frame: Uint8Array): void;
+  close(reason: string): void;
+}
+
+/** Makes the sealed session of a HELLO and a WELCOME, both as encoded messages. */
+export type Secure = (hello: Uint8Array, welcome: Uint8Array) => Promise<BoardSeal>;
+
+export interface GreetingDeps {
+  readonly clock: BoardClock;
+  readonly random: () => number;
+  readonly maxMessage: number;
+  readonly secure: Secure | undefined;
+  hello(): MessageOf<'hello'>;
+  /** A WELCOME came and can be answered; `counts` says whether it may change anything yet. */
+  welcomed(welcome: MessageOf<'welcome'>, counts: boolean): void;
+  /** The gateway repeats its WELCOME: CAPS were lost. */
+  repeated(welcome: MessageOf<'welcome'>): void;
+  message(message: Message): void;
+  /** An ERROR of the gateway, plain or sealed. */
+  error(message: MessageOf<'error'>): void;
+  refused(error: unknown): void;
+  count(what: string): void;
+}
+
+interface Greeted {
+  readonly welcome: MessageOf<'welcome'>;
+  readonly bytes: Uint8Array;
+  readonly seal: BoardSeal | undefined;
+}
+
+const HELLO_MS = 3_000;
+const HELLO_MAX_MS = 60_000;
+const BAD_TAGS = 10;
+
+export class Greeting {
+  readonly #deps: GreetingDeps;
+  #wire: Wire | undefined;
+  #hello: Uint8Array | undefined;
+  #tries = 0;
+  #timer: { cancel(): void } | undefined;
+  /** The gateway whose WELCOME counts. */
+  #greeted: Greeted | undefined;
+  /** One whose WELCOME has come, and of which no sealed frame has verified yet. */
+  #candidate: Greeted | undefined;
+  #badTags = 0;
+  #in: Promise<void> = Promise.resolve();
+  #out: Promise<void> = Promise.resolve();
+
+  constructor(deps: GreetingDeps) {
+    this.#deps = deps;
+  }
+
+  /** What the gateway said that messages go to now, whether or not it counts already. */
+  get welcome(): MessageOf<'welcome'> | undefined {
+    return (this.#candidate ?? this.#greeted)?.welcome;
+  }
+
+  connected(wire: Wire): void {
+    this.#wire = wire;
+    this.#badTags = 0;
+    this.greet();
+  }
+
+  disconnected(): void {
+    this.#wire = undefined;
+    this.#greeted = this.#candidate = this.#hello = undefined;
+    this.#timer?.cancel();
+  }
+
+  /** Says HELLO, and the same again with longer and longer pauses until a WELCOME comes. */
+  greet(): void {
+    if (this.#hello || !this.#wire) return;
+    this.#tries = 0;
+    this.#hello = encodeMessage(this.#deps.hello());
+    this.#sayHello();
+  }
+
+  send(message: Message): void {
+    const to = this.#candidate ?? this.#greeted;
+    const wire = this.#wire;
+    if (!to || !wire) return;
+    const bytes = encodeMessage(message);
+    const { seal } = to;
+    if (!seal) {
+      this.#put(wire, plain(bytes));
+      return;
+    }
+    this.#out = this.#out
+      .then(async () => this.#put(wire, await seal.seal(bytes)))
+      .catch(() => wire.close('sealing failed'));
+  }
+
+  /** Plain, as only HELLO and ERROR may travel on a sealing link. */
+  sendPlain(message: MessageOf<'error'>): void {
+    if (this.#wire) this.#put(this.#wire, plain(encodeMessage(message)));
+  }
+
+  /** One frame. Never throws. */
+  received(frame: Uint8Array): void {
+    const wire = this.#wire;
+    if (!wire) return;
+    try {
+      const { seal, body } = readFrame(frame, this.#deps.maxMessage + 64);
+      if (seal === SEAL.plain) this.#plain(wire, body.slice());
+      else if (seal === SEAL.board && this.#deps.secure) {
+        const kept = frame.slice();
+        this.#in = this.#in.then(() => this.#sealed(wire, kept));
+      } else this.#deps.count('ignored.seal');
+    } catch (error) {
+      this.#deps.refused(error);
+    }
+  }
+
+  #sayHello(): void {
+    if (!this.#hello || !this.#wire) return;
+    this.#put(this.#wire, plain(this.#hello));
+    const pause = Math.min(HELLO_MAX_MS, HELLO_MS * 2 ** this.#tries++);
+    this.#timer?.cancel();
+    this.#timer = this.#deps.clock.after(
+      Math.round(pause * (0.75 + 0.5 * this.#deps.random())),
+      () => this.#sayHello(),
+    );
+  }
+
+  #plain(wire: Wire, body: Uint8Array): void {
+    const message = decodeMessage(body, this.#deps.maxMessage);
+    if (message.type === 'welcome') this.#welcomed(wire, message, body);
+    else if (message.type === 'error') this.#deps.error(message);
+    else if (!this.#greeted && !this.#candidate) this.#deps.count('ignored.ungreeted');
+    else if (this.#deps.secure) this.#deps.count('ignored.plain');
+    else this.#deps.message(message);
+  }
+
+  #welcomed(wire: Wire, welcome: MessageOf<'welcome'>, bytes: Uint8Array): void {
+    const known = this.#candidate ?? this.#greeted;
+    if (known && sameBytes(known.bytes, bytes)) {
+      this.#deps.repeated(welcome);
+      return;
+    }
+    const { secure } = this.#deps;
+    const hello = this.#hello;
+    if (!secure) {
+      this.#adopt({ welcome, bytes, seal: undefined });
+      this.#deps.welcomed(welcome, true);
+      return;
+    }
+    if (!hello) {
+      // Nothing was asked: a recorded WELCOME must not shake a session that stands.
+      this.#deps.count('ignored.welcome');
+      return;
+    }
+    this.#in = this.#in
+      .then(async () => {
+        const seal = await secure(hello, bytes);
+        if (this.#wire !== wire || this.#hello !== hello) return;
+        this.#candidate = { welcome, bytes, seal };
+        this.#deps.welcomed(welcome, false);
+      })
+      .catch(() => this.#deps.count('bad.welcome'));
+  }
+
+  async #sealed(wire: Wire, frame: Uint8Array): Promise<void> {
+    for (const from of [this.#candidate, this.#greeted]) {
+      if (!from?.seal || this.#wire !== wire) continue;
+      let body: Uint8Array;
+      try {
+        body = await from.seal.open(frame);
+      } catch {
+        continue;
+      }
+      if (this.#wire !== wire) return;
+      if (from === this.#candidate) {
+        this.#adopt(from);
+        this.#deps.welcomed(from.welcome, true);
+      }
+      try {
+        const message = decodeMessage(body, this.#deps.maxMessage);
+        if (message.type === 'error') this.#deps.error(message);
+        else this.#deps.message(message);
+      } catch (error) {
+        this.#deps.refused(error);
+      }
+      return;
+    }
+    if (this.#wire !== wire) return;
+    this.#deps.count('bad.tag');
+    if (++this.#badTags >= BAD_TAGS) wire.close('ten frames with a bad seal');
+  }
+
+  #adopt(greeted: Greeted): void {
+    this.#greeted = greeted;
+    this.#candidate = undefined;
+    this.#hello = undefined;
+    this.#timer?.cancel();
+  }
+
+  #put(wire: Wire, frame: Uint8Array): void {
+    try {
+      if (this.#wire === wire) wire.send(frame);
+    } catch {
+      wire.close('sending failed');
+    }
+  }
+}
+
+function plain(body: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(body.length + 1);
+  frame.set(body, 1);
+  return frame;
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
