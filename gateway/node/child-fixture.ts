@@ -1,0 +1,56 @@
+/** Runs a TypeScript file of this tree as a child process, for tests that must kill one. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const hook = new URL('./ts-register.mjs', import.meta.url).href;
+
+export interface Child {
+  readonly process: ChildProcess;
+  /** Lines of standard output, as they come. */
+  readonly lines: string[];
+  /** Resolves at the first line that starts with `start`; rejects if the child ends before. */
+  line(start: string): Promise<string>;
+  /** Resolves when it has ended: exit code, or the signal's name. */
+  readonly ended: Promise<number | string | null>;
+  /** What it wrote to standard error. */
+  errors(): string;
+}
+
+export function runChild(file: URL, args: string[]): Child {
+  const child = spawn(process.execPath, ['--import', hook, fileURLToPath(file), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  const waiting: { start: string; done: (line: string) => void; failed: (e: Error) => void }[] = [];
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-4_000);
+  });
+  const reader = createInterface({ input: child.stdout });
+  reader.on('line', (line) => {
+    lines.push(line);
+    for (const each of [...waiting]) {
+      if (!line.startsWith(each.start)) continue;
+      waiting.splice(waiting.indexOf(each), 1);
+      each.done(line);
+    }
+  });
+  const ended = new Promise<number | string | null>((resolve) => {
+    child.once('close', (code, signal) => {
+      for (const each of waiting) each.failed(new Error(`the child ended: ${errors}`));
+      resolve(signal ?? code);
+    });
+  });
+  return {
+    process: child,
+    lines,
+    line(start) {
+      const found = lines.find((line) => line.startsWith(start));
+      if (found !== undefined) return Promise.resolve(found);
+      return new Promise((done, failed) => waiting.push({ start, done, failed }));
+    },
+    ended,
+    errors: () => errors,
+  };
+}

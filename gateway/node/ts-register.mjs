@@ -1,0 +1,3 @@
+import { register } from 'node:module';
+
+register('./ts-hook.mjs', import.meta.url);
