@@ -1,0 +1,67 @@
+/** The Fastify instance: bodies, schemas, errors, headers, documents. */
+import cookie from '@fastify/cookie';
+import swagger from '@fastify/swagger';
+import Fastify from 'fastify';
+import {
+  createJsonSchemaTransform,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import type { HubContext } from '../context.js';
+import { answerError } from './errors.js';
+import { parseJson } from './json.js';
+import type { App } from './types.js';
+
+export async function createApp(ctx: HubContext): Promise<App> {
+  const app = Fastify({
+    bodyLimit: ctx.limits.body,
+    // The hub's own log says what matters; a line for each request would say too much.
+    logger: false,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 256 },
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  // Answers are ours: they are written as they are, their schemas are for the documents.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler(answerError(ctx));
+  app.setNotFoundHandler((_request, reply) => {
+    reply.status(404).send({ ok: false, error: 'not found' });
+  });
+  app.decorateRequest('owner', null);
+  app.decorateRequest('gateway', null);
+  app.removeAllContentTypeParsers();
+  // Whatever the content type says: small boards often say nothing, or something else.
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    done(null, parseJson(String(body)));
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('referrer-policy', 'no-referrer');
+    reply.header('x-frame-options', 'DENY');
+    if (!reply.hasHeader('content-security-policy')) {
+      reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    }
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+  });
+  await app.register(cookie);
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Motebridge hub',
+        description:
+          'The tiny Devices API, use_device, and the protocol between the hub and its gateways.',
+        version: '1',
+      },
+      components: {
+        securitySchemes: {
+          session: { type: 'apiKey', in: 'cookie', name: 'tiny_session' },
+          owner: { type: 'http', scheme: 'bearer', description: 'mto_…' },
+          gateway: { type: 'http', scheme: 'bearer', description: 'mgw_…' },
+        },
+      },
+    },
+    transform: createJsonSchemaTransform({ zodToJsonConfig: { unrepresentable: 'any' } }),
+  });
+  return app;
+}

@@ -1,0 +1,185 @@
+/** The self-hosted hub: one process, one SQLite file, one folder of media. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Database, openDatabase } from '../store/index.js';
+import { OwnerBus } from './bus.js';
+import { type HubClock, HubTime, realClock } from './clock.js';
+import type { HubContext, HubLog } from './context.js';
+import { migrate } from './db/migrations.js';
+import { GatewayStreams } from './gateway-streams.js';
+import { enrolGateway, tellPresence } from './gateways.js';
+import { createApp } from './http/app.js';
+import type { SseStream } from './http/sse.js';
+import type { App } from './http/types.js';
+import { type HubLimits, LIMITS } from './limits.js';
+import { createOwner, createToken, type Owner, owners, revokeOwnerToken } from './owners.js';
+import { Refusal } from './refusal.js';
+import { sweep } from './retention.js';
+import { deviceRoutes } from './routes/devices.js';
+import { gatewayRoutes } from './routes/gateway.js';
+import { mediaRoutes } from './routes/media.js';
+import { relayRoutes } from './routes/relay.js';
+import { serviceRoutes } from './routes/service.js';
+import { sessionRoutes } from './routes/session.js';
+import { streamRoutes } from './routes/stream.js';
+import { uploadRoutes } from './routes/uploads.js';
+import { useDeviceRoutes } from './routes/use-device.js';
+import { type UseDeviceReply, type UseDeviceRequest, useDevice } from './use-device.js';
+import { Waiters } from './waiters.js';
+
+export interface HubOptions {
+  /** Folder for `hub.db` and `media/`; made where it is missing. */
+  home?: string;
+  /** In place of `<home>/hub.db`; `:memory:` for a hub that forgets. */
+  databaseFile?: string;
+  /** In place of `<home>/media`. */
+  mediaDir?: string;
+  /** An open database in place of a file; the hub closes it. */
+  database?: Database;
+  clock?: HubClock;
+  /** Origin under which people and agents reach the hub, without a path. */
+  publicUrl?: string;
+  siteName?: string;
+  limits?: Partial<HubLimits>;
+  /** Serves the tiny routes alone: no gateway protocol, as a foreign server would. */
+  tinyOnly?: boolean;
+  log?: HubLog;
+}
+
+export interface Hub {
+  /** For requests without a socket: `hub.app.inject(…)`. */
+  readonly app: App;
+  /** Port 0 takes a free one. Resolves with the URL it serves on. */
+  listen(at: { host?: string; port: number }): Promise<{ url: string; port: number }>;
+  /** Ends streams, answers who waits, commits what is queued. May be called twice. */
+  close(): Promise<void>;
+  owners(): Owner[];
+  /** The first owner and a token for it, or undefined where there is an owner already. */
+  bootstrap(name?: string): Promise<{ ownerId: string; token: string } | undefined>;
+  createOwner(name: string): Promise<{ ownerId: string; token: string }>;
+  createToken(ownerId: string, label: string): Promise<string>;
+  revokeToken(token: string): Promise<boolean>;
+  enrolGateway(
+    ownerId: string,
+    name: string,
+  ): Promise<{ gateway_id: string; gateway_token: string }>;
+  /** The agent's tool; refusals are answered, never thrown. */
+  useDevice(ownerId: string, request: UseDeviceRequest): Promise<UseDeviceReply>;
+  /** What the hub does each minute by itself: reports lost tasks, drops what is past its time. */
+  sweep(): Promise<void>;
+}
+
+const SWEEP_MS = 60_000;
+const silent: HubLog = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** Rejects with `StoreMissing`, `StoreUnavailable` or `SchemaTooNew`; then nothing is open. */
+export async function createHub(options: HubOptions): Promise<Hub> {
+  const clock = options.clock ?? realClock;
+  const mediaDir = options.mediaDir ?? join(options.home ?? '.', 'media');
+  const file = options.databaseFile ?? join(options.home ?? '.', 'hub.db');
+  if (options.home !== undefined) mkdirSync(options.home, { recursive: true, mode: 0o700 });
+  mkdirSync(mediaDir, { recursive: true, mode: 0o700 });
+  const db = options.database ?? (await openDatabase(file));
+  try {
+    const time = new HubTime(clock);
+    await migrate(db, time.ms());
+    const ctx: HubContext = {
+      db,
+      clock,
+      time,
+      limits: { ...LIMITS, ...options.limits },
+      log: options.log ?? silent,
+      publicUrl: options.publicUrl?.replace(/\/+$/, ''),
+      siteName: options.siteName ?? 'Motebridge',
+      tinyOnly: options.tinyOnly ?? false,
+      mediaDir,
+      bus: new OwnerBus(),
+      waiters: new Waiters(),
+      streams: new GatewayStreams(clock, time),
+    };
+    return await assemble(ctx);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+async function assemble(ctx: HubContext): Promise<Hub> {
+  const open = new Set<SseStream>();
+  ctx.streams.onChange = (gatewayId) => tellPresence(ctx, gatewayId);
+  const app = await createApp(ctx);
+  sessionRoutes(app, ctx);
+  deviceRoutes(app, ctx);
+  relayRoutes(app, ctx);
+  uploadRoutes(app, ctx);
+  mediaRoutes(app, ctx);
+  serviceRoutes(app, ctx);
+  useDeviceRoutes(app, ctx);
+  streamRoutes(app, ctx, open);
+  if (!ctx.tinyOnly) gatewayRoutes(app, ctx, open);
+  await app.ready();
+  // What was lost while the hub was down is reported before anything new comes in.
+  await sweep(ctx);
+  const stopSweeping = everyMinute(ctx);
+
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    stopSweeping();
+    ctx.waiters.close();
+    ctx.streams.close();
+    for (const stream of [...open]) stream.end();
+    await app.close();
+    await ctx.db.close();
+  };
+  return {
+    app,
+    async listen({ host = '127.0.0.1', port }) {
+      const url = await app.listen({ host, port });
+      return { url, port: Number(new URL(url).port) };
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+    owners: () => owners(ctx),
+    async bootstrap(name = 'owner') {
+      return owners(ctx).length > 0 ? undefined : createOwner(ctx, name);
+    },
+    createOwner: (name) => createOwner(ctx, name),
+    createToken: (ownerId, label) => createToken(ctx, ownerId, label),
+    revokeToken: (token) => revokeOwnerToken(ctx, token),
+    async enrolGateway(ownerId, name) {
+      const made = await enrolGateway(ctx, ownerId, name);
+      return { gateway_id: made.id, gateway_token: made.token };
+    },
+    async useDevice(ownerId, request) {
+      try {
+        return await useDevice(ctx, ownerId, request);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        const { code } = error.flags;
+        return {
+          ok: false,
+          outcome: 'refused',
+          error: {
+            code: typeof code === 'string' ? code : 'bad_request',
+            message: error.message,
+          },
+        };
+      }
+    },
+    sweep: () => sweep(ctx),
+  };
+}
+
+function everyMinute(ctx: HubContext): () => void {
+  let timer: { cancel(): void };
+  const next = (): void => {
+    timer = ctx.clock.after(SWEEP_MS, () => {
+      next();
+      void sweep(ctx);
+    });
+  };
+  next();
+  return () => timer.cancel();
+}

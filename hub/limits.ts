@@ -1,0 +1,27 @@
+/** What one owner and one request may take. All are options of the hub. */
+export interface HubLimits {
+  /** Live devices of an owner. */
+  devices: number;
+  /** Live gateways of an owner. */
+  gateways: number;
+  /** Envelopes of one device that nobody has fetched yet. */
+  waiting: number;
+  /** Bytes of all media of an owner. */
+  mediaBytes: number;
+  /** Samples kept for each device. */
+  readingHistory: number;
+  /** Event streams of an owner that may be open at a time. */
+  streams: number;
+  /** Bytes of a JSON body. */
+  body: number;
+}
+
+export const LIMITS: HubLimits = {
+  devices: 1_000,
+  gateways: 64,
+  waiting: 1_000,
+  mediaBytes: 4 * 1024 ** 3,
+  readingHistory: 500,
+  streams: 64,
+  body: 256 * 1024,
+};

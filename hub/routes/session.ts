@@ -1,0 +1,55 @@
+/** `POST /api/login`, `POST /api/logout`, `GET /api/me`: an owner's token for a browser session. */
+import { z } from 'zod';
+import { bodyOf, filled, refusal } from '../../protocol/tiny.js';
+import type { HubContext } from '../context.js';
+import { COOKIE, ownerOf, sessionGate } from '../http/auth.js';
+import type { App } from '../http/types.js';
+import { closeSession, openSession, ownerByToken, SESSION_S } from '../owners.js';
+import { Refusal } from '../refusal.js';
+
+const owner = z.object({ id: z.string(), name: z.string() });
+const loginReply = z.object({ ok: z.literal(true), owner });
+
+export function sessionRoutes(app: App, ctx: HubContext): void {
+  const secure = ctx.publicUrl?.startsWith('https:') ?? false;
+  const cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure } as const;
+
+  app.post(
+    '/api/login',
+    {
+      config: { down: { status: 503 } },
+      schema: {
+        body: bodyOf({ token: filled('token required') }),
+        response: { 200: loginReply, 401: refusal },
+      },
+    },
+    async (request, reply) => {
+      const found = ownerByToken(ctx, request.body.token.trim());
+      if (!found) throw new Refusal(401, 'unknown token');
+      const secret = await openSession(ctx, found);
+      reply.setCookie(COOKIE, secret, { ...cookie, maxAge: SESSION_S });
+      return { ok: true as const, owner: found };
+    },
+  );
+
+  app.post(
+    '/api/logout',
+    { config: { down: { status: 503 } }, onRequest: sessionGate(ctx) },
+    async (request, reply) => {
+      const secret = request.cookies[COOKIE];
+      if (secret !== undefined) await closeSession(ctx, secret);
+      reply.clearCookie(COOKIE, cookie);
+      return { ok: true };
+    },
+  );
+
+  app.get(
+    '/api/me',
+    {
+      config: { down: { status: 503 } },
+      onRequest: sessionGate(ctx),
+      schema: { response: { 200: loginReply } },
+    },
+    async (request) => ({ ok: true as const, owner: ownerOf(request) }),
+  );
+}
