@@ -1,0 +1,31 @@
+/** What `start` runs, and what it is told. */
+import type { BoardView } from '../gateway/core/types.js';
+import type { BoardAdmin } from './board-admin.js';
+import type { BrokerPlace } from './board-config.js';
+import type { ExternalBroker, SimChoice } from './start-options.js';
+
+export interface StackOptions {
+  home: string;
+  /** An own hub, or one elsewhere with the owner's session token there. */
+  hub: { host: string; port: number } | { url: string; token: string };
+  /** An own broker, one elsewhere, or none. */
+  broker: { host: string; port: number } | ExternalBroker | undefined;
+  sims: SimChoice[];
+  /** For the log; holds no secret. */
+  log?: (what: string, about: Record<string, unknown>) => void;
+}
+
+export interface Stack {
+  /** The hub's base URL, as this machine reaches it. */
+  readonly url: string;
+  /** The owner's token. */
+  readonly token: string;
+  readonly place: BrokerPlace | undefined;
+  readonly admin: BoardAdmin;
+  boards(): BoardView[];
+  onPresence(run: (board: BoardView) => void): () => void;
+  /** Resolves when every simulated board can be called, or after `ms`; answers whether they can. */
+  simsReady(ms: number): Promise<boolean>;
+  /** Ends boards, links, broker, gateway, hub and journal, in that order. */
+  stop(): Promise<void>;
+}
