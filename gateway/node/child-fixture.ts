@@ -1,9 +1,31 @@
-/** Runs a TypeScript file of this tree as a child process, for tests that must kill one. */
+/** Runs a TypeScript file of this tree as a child process, for tests that kill or load one. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
 
-const hook = new URL('./ts-register.mjs', import.meta.url).href;
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Bundles a TypeScript file for Node; resolves to a file below `.cache` that can be run. */
+export async function bundleChild(file: URL): Promise<string> {
+  const children = join(root, '.cache', 'children');
+  await mkdir(children, { recursive: true });
+  const folder = await mkdtemp(join(children, 'c-'));
+  await build({
+    root,
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      ssr: fileURLToPath(file),
+      outDir: folder,
+      target: 'node20',
+      rollupOptions: { output: { entryFileNames: 'child.mjs' } },
+    },
+  });
+  return join(folder, 'child.mjs');
+}
 
 export interface Child {
   readonly process: ChildProcess;
@@ -17,8 +39,9 @@ export interface Child {
   errors(): string;
 }
 
-export function runChild(file: URL, args: string[]): Child {
-  const child = spawn(process.execPath, ['--import', hook, fileURLToPath(file), ...args], {
+/** `file` as `bundleChild` made it; `flags` are Node's. */
+export function runChild(file: string, args: string[], flags: string[] = []): Child {
+  const child = spawn(process.execPath, [...flags, file, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

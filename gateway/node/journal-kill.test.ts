@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { runChild } from './child-fixture.js';
+import { bundleChild, runChild } from './child-fixture.js';
 import { openJournal } from './journal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'journal-kill-'));
@@ -10,15 +10,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('everything acknowledged before kill -9 is there afterwards, and nothing is torn', async () => {
   const file = join(folder, 'journal.db');
+  const program = await bundleChild(new URL('./journal-child.ts', import.meta.url));
   const admitted = new Map<string, number>();
   const settled = new Set<string>();
   const reported = new Set<string>();
   const kept = new Set<string>();
   for (const [round, lines] of [40, 160, 333].entries()) {
-    const child = runChild(new URL('./journal-child.ts', import.meta.url), [
-      file,
-      String(round + 1),
-    ]);
+    const child = runChild(program, [file, String(round + 1)]);
     await child.line('ready');
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {

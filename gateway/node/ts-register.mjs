@@ -1,3 +1,0 @@
-import { register } from 'node:module';
-
-register('./ts-hook.mjs', import.meta.url);
