@@ -7,8 +7,9 @@ const CODES: Readonly<Record<string, ExitCode>> = {
   refused: EXIT.refused,
 };
 
-/** What a person can do next, by outcome; codes of refusals are more exact. */
+/** What a person can do next: by code, or else by outcome. */
 const WAYS: Readonly<Record<string, string>> = {
+  no_such_device: '`motebridge devices` lists what is there',
   unreachable: 'see `motebridge devices` for what is online',
   refused: '`motebridge call <board> help` lists what it takes',
   expired: 'it was not run, so it can be sent again',
@@ -30,12 +31,12 @@ export function mustSucceed(answer: Invocation): void {
   if (answer.ok) return;
   const { code, message } = errorOf(answer, 'the call failed');
   const outcome = answer.outcome ?? code;
-  const way = WAYS[outcome];
+  const way = WAYS[code] ?? WAYS[outcome];
   const sentence = message.replace(/[.\s]+$/, '');
   throw new CliError(
     code === 'hub' ? outcome : code,
     way === undefined ? `${sentence}.` : `${sentence}; ${way}.`,
-    CODES[outcome] ?? (code === 'no_such_device' ? EXIT.refused : EXIT.failed),
+    CODES[outcome] ?? EXIT.failed,
     { ...(answer.outcome === undefined ? {} : { outcome: answer.outcome }), ...ids },
   );
 }

@@ -206,13 +206,17 @@ describe('call', () => {
     if ('envelope_id' in answer) expect(ran.err).toContain('motebridge result e-1');
   });
 
-  test('an unknown board is refused, by the hub’s own words', async () => {
+  test('an unknown board is refused, and told where to look', async () => {
     hub.on('POST /api/use-device', (_, r) =>
-      json(r, 404, { ok: false, error: 'device not found', delivered: 'no', retryable: false }),
+      json(r, 404, {
+        ok: false,
+        outcome: 'refused',
+        error: { code: 'no_such_device', message: 'device not found' },
+      }),
     );
     const ran = await cli(hub, 'call', 'nobody', 'x');
     expect(ran).toMatchObject({ code: 4, out: '' });
-    expect(ran.err).toContain('device not found');
+    expect(ran.err).toContain('device not found; `motebridge devices` lists what is there.');
   });
 
   test('--no-wait prints the envelope id, which result then reads', async () => {
