@@ -1,6 +1,7 @@
 /** Every word that crosses a wire. Runs in Node and in a browser. */
 export * from './blob.js';
 export * from './catalog.js';
+export * from './channel.js';
 export * from './codec.js';
 export * from './frame.js';
 /** Its names overlap with the tiny API's, so it keeps a name of its own here. */
@@ -10,6 +11,8 @@ export * from './kinds.js';
 export * from './messages.js';
 export * from './profile.js';
 export * from './relay.js';
+export * from './sealing.js';
 export * from './signature.js';
 export * from './text.js';
 export * from './tiny.js';
+export * from './web-ccm.js';
