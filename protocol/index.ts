@@ -12,6 +12,7 @@ export * from './messages.js';
 export * from './profile.js';
 export * from './relay.js';
 export * from './sealing.js';
+export * from './segments.js';
 export * from './signature.js';
 export * from './text.js';
 export * from './tiny.js';
