@@ -3,10 +3,12 @@ export * from './blob.js';
 export * from './catalog.js';
 export * from './channel.js';
 export * from './codec.js';
+export * from './explain.js';
 export * from './frame.js';
 /** Its names overlap with the tiny API's, so it keeps a name of its own here. */
 export * as gatewayApi from './gateway-api.js';
 export * from './identity.js';
+export * from './json-form.js';
 export * from './kinds.js';
 export * from './messages.js';
 export * from './profile.js';
