@@ -81,7 +81,7 @@ export function nullable<T>(inner: Kind<T>): Kind<T | null> {
 
 export function listOf<T>(inner: Kind<T>, max: number): Kind<T[]> {
   return kind(
-    `[* ${inner.words}]`,
+    `[0*${max} ${inner.words}]`,
     z.array(inner.zod).max(max),
     (v) => Array.isArray(v) && v.length <= max && v.every((item) => inner.is(item)),
   );
