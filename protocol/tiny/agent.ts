@@ -3,7 +3,15 @@
  * A7; statements 117 to 119).
  */
 import { z } from 'zod';
-import { asBody, audioUrlOf, credential, lenient, optionalText, TINY_LIMITS } from './common.js';
+import {
+  asBody,
+  audioUrlOf,
+  credential,
+  lenient,
+  MEDIA_KEY,
+  optionalText,
+  TINY_LIMITS,
+} from './common.js';
 
 const askSentence = 'deviceId, token and text or audioUrl required';
 
@@ -28,10 +36,15 @@ export const askRequest = z.preprocess(
       `text must be at most ${TINY_LIMITS.askText} characters`,
     )
     .refine(
-      (ask) => ask.audioUrl === undefined || audioUrlOf(ask.audioUrl) !== undefined,
+      (ask) => ask.audioUrl === undefined || isRecording(ask.audioUrl),
       'audioUrl must be https:// and ≤300 chars',
     ),
 );
+
+/** An https URL, or (ours) a medium that this hub hosts, by its path or its key. */
+function isRecording(audioUrl: string): boolean {
+  return audioUrlOf(audioUrl) !== undefined || MEDIA_KEY.test(audioUrl.replace(/^\/media\//, ''));
+}
 
 export const CARD_TYPES = ['text', 'list', 'kv', 'chart', 'image', 'buttons', 'composite'] as const;
 /** A card in an answer: an object with a known type, 4 KB of JSON at most (118). */

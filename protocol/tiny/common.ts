@@ -13,6 +13,9 @@ export const TASK_ID = /^[A-Za-z0-9_-]{1,48}$/;
 export const TASK_TICKET = /^task_[0-9a-f]{8}_[A-Za-z0-9_-]{1,48}$/;
 export const BATCH_TICKET = /^batch_[A-Za-z0-9-]{8,64}$/;
 
+/** `GET /media/<key>`; anything else is 404 before storage is asked (statement 87). */
+export const MEDIA_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[a-z0-9]{2,4}$/;
+
 /** Sizes are UTF-16 units unless a name says otherwise; times are seconds. */
 export const TINY_LIMITS = {
   name: 64,

@@ -184,8 +184,6 @@ export const mediaReply = z.looseObject({
   url: z.string(),
   bytes: z.number(),
 });
-/** `GET /media/<key>`; anything else is 404 before storage is asked (87). */
-export const MEDIA_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[a-z0-9]{2,4}$/;
 
 export const UPLOAD_SAID = {
   taskId: 'taskId must be [A-Za-z0-9_-]{1,48}',

@@ -20,7 +20,7 @@ export class HubUnreachable extends Error {
   }
 }
 
-/** The hub answered and said no. */
+/** The hub answered and said no, for good or (5xx, `retryable`) for now. */
 export class HubRefused extends Error {
   override readonly name = 'HubRefused';
   constructor(
@@ -60,6 +60,8 @@ export interface Ask<S extends z.ZodType> {
 
 const DEADLINE_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
+/** Failures before the first byte went out. */
+const NEVER_ARRIVED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'];
 /** Statuses that pass: too early, too many, request timeout. */
 const PASSING = [408, 425, 429];
 
@@ -90,11 +92,14 @@ export class HubClient {
       return { status: response.status, text: new TextDecoder().decode(bytes) };
     });
     const json = parse(text);
-    if (status >= 500) throw new HubUnreachable(`${what}: the hub answered ${status}`);
     const no = refusal.safeParse(json);
+    if (status >= 500 && !no.success) {
+      throw new HubUnreachable(`${what}: the hub answered ${status}`);
+    }
     if (status === 401) throw new Unauthorized(`${what}: ${no.data?.error ?? 'unauthorized'}`);
     if (status >= 400 || no.success) {
-      const retryable = no.data?.retryable ?? PASSING.includes(status);
+      const passes = status >= 500 || PASSING.includes(status);
+      const retryable = no.data?.retryable ?? passes;
       throw new HubRefused(status, (no.data?.error ?? 'no reason given').slice(0, 300), retryable);
     }
     const read = ask.answer.safeParse(json);
@@ -178,7 +183,8 @@ export class HubClient {
       return await Promise.race([work(abort.signal), late]);
     } catch (error) {
       if (error instanceof HubUnreachable) throw error;
-      throw new HubUnreachable(`${what}: ${causeOf(error)}`);
+      const { why, code } = causeOf(error);
+      throw new HubUnreachable(`${what}: ${why}`, !NEVER_ARRIVED.includes(code));
     } finally {
       timer.cancel();
     }
@@ -186,10 +192,12 @@ export class HubClient {
 }
 
 /** Node hides the cause of a failed fetch one level down. */
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'the request failed';
+function causeOf(error: unknown): { why: string; code: string } {
+  if (!(error instanceof Error)) return { why: 'the request failed', code: '' };
   const { cause } = error;
-  return cause instanceof Error ? `${error.message} (${cause.message})` : error.message;
+  if (!(cause instanceof Error)) return { why: error.message, code: '' };
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  return { why: `${error.message} (${cause.message || code})`, code };
 }
 
 async function readCapped(response: Response, max: number, what: string): Promise<Uint8Array> {
