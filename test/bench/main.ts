@@ -1,0 +1,54 @@
+/**
+ * `npm run bench [-- section …] [-- --json file]`: one table for each section, with ratios
+ * against a baseline of the same run. Absolute rates drift with the machine; the ratios count.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { bytes } from './bytes.js';
+import { codec } from './codec.js';
+import { machine } from './machine.js';
+import { type Report, reportText, type Section } from './report.js';
+
+const SECTIONS: readonly Section[] = [bytes, codec];
+
+function chosen(names: readonly string[]): readonly Section[] {
+  const unknown = names.filter((name) => !SECTIONS.some((section) => section.name === name));
+  if (unknown.length > 0) {
+    const known = SECTIONS.map((section) => section.name).join(', ');
+    throw new Error(`there is no section ${unknown.join(', ')}; nothing ran; choose from ${known}`);
+  }
+  return names.length === 0 ? SECTIONS : SECTIONS.filter(({ name }) => names.includes(name));
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'string' } },
+  });
+  const sections = chosen(positionals);
+  const about = machine();
+  process.stdout.write(`${about.words}\n\n`);
+  const say = (what: string): void => {
+    process.stderr.write(`  ${what}\n`);
+  };
+  const reports: Report[] = [];
+  const start = performance.now();
+  for (const section of sections) {
+    const report = await section.run(say);
+    reports.push(report);
+    process.stdout.write(`${reportText(report)}\n`);
+  }
+  const aims = reports.flatMap((report) => report.aims);
+  const met = aims.filter((aim) => aim.met).length;
+  const seconds = Math.round((performance.now() - start) / 1000);
+  process.stdout.write(`${met} of ${aims.length} aims met, in ${seconds} s\n`);
+  if (values.json !== undefined) {
+    const document = { machine: about, seconds, sections: reports };
+    writeFileSync(values.json, `${JSON.stringify(document, null, 2)}\n`);
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
