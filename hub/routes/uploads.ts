@@ -6,6 +6,7 @@ import {
   eventRequest,
   eventsReply,
   isTaskId,
+  lenient,
   okReply,
   refusal,
   SAID,
@@ -24,7 +25,7 @@ import { Refusal } from '../refusal.js';
 import { keepResult } from '../tickets.js';
 import { keepTranscript, listTranscripts, transcriptOf } from '../transcripts.js';
 
-const text = z.unknown().transform((v) => (typeof v === 'string' ? v : undefined));
+const text = lenient().transform((v) => (typeof v === 'string' ? v : undefined));
 
 export function uploadRoutes(app: App, ctx: HubContext): void {
   const onRequest = sessionGate(ctx);
