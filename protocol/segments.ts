@@ -1,55 +1,18 @@
-/**
- * Messages cut into what one small radio packet carries, and put together again (design:
- * "Segments"; amendments 7 and 8). One header byte: bit 7 first, bit 6 last, bits 5..0 the
- * number of the segment modulo 64, counted per direction.
- *
- * | segment | bytes |
- * |---|---|
- * | whole message | `11ssssss` content |
- * | first of several | `10ssssss` length(2, big endian, of the whole message) content |
- * | middle | `00ssssss` content |
- * | last | `01ssssss` content |
- * | NAK | `00ssssss` alone: number s is missing, start the message that holds it again |
- * | CREDIT | `01ssssss` alone: everything before number s was taken, its bytes are free again |
- *
- * Content is never empty, so a lone header is always control; it uses no number of its own and
- * the lone headers `10` and `11` are faults. A CREDIT says all that was taken so far, so that a
- * lost or repeated one does no harm.
- *
- * The receiver takes numbers strictly in order. At a gap or a fault it drops the unfinished
- * message, says NAK once and drops all that comes until that number comes again as a first
- * segment. The sender then starts the message that holds the number, and all after it, again
- * under new numbers from that one on: messages arrive in order, each whole or not at all.
- *
- * In flight are at most `rxWindow` bytes of segments (headers counted) and 32 segments: half
- * of the numbers, so that an old one is never taken for a new one.
- */
+/** The sending side of segments (`segment-form.ts` has their form and rules). */
 import { FrameError } from './frame-error.js';
+import {
+  type Control,
+  FIRST,
+  FIRST_WINDOW,
+  LAST,
+  LEAST_PAYLOAD,
+  MAX_IN_FLIGHT,
+  MAX_NAKS,
+  MOST_PAYLOAD,
+} from './segment-form.js';
 
-export const FIRST = 0x80;
-export const LAST = 0x40;
-/** The payload of a link that has told nothing yet: the least that BLE guarantees. */
-export const LEAST_PAYLOAD = 20;
-export const MOST_PAYLOAD = 512;
-/** Credit before HELLO or WELCOME has told `rxWindow`. */
-export const FIRST_WINDOW = 256;
-export const MAX_IN_FLIGHT = 32;
-/** So many NAKs in a row for one message close the link. */
-export const MAX_NAKS = 3;
-
-export interface Control {
-  readonly kind: 'nak' | 'credit';
-  /** Modulo 64. */
-  readonly number: number;
-}
-
-/** The control segment that these bytes are, or undefined: then they are the reassembler's. */
-export function controlOf(segment: Uint8Array): Control | undefined {
-  if (segment.length !== 1) return undefined;
-  const header = segment[0] as number;
-  if ((header & FIRST) !== 0) return undefined;
-  return { kind: (header & LAST) === 0 ? 'nak' : 'credit', number: header & 63 };
-}
+export * from './reassembler.js';
+export * from './segment-form.js';
 
 interface Sent {
   readonly number: number;
@@ -195,116 +158,5 @@ export class Segmenter {
     this.#next = number;
     this.#cut = 0;
     return this.pump();
-  }
-}
-
-export interface ReassemblerOptions {
-  /** Our own `rxWindow`. */
-  readonly window?: number;
-  /** Our own `maxMessage`, and what sealing adds. */
-  readonly limit: number;
-}
-
-export interface SegmentStep {
-  /** A whole message, never parts of two. */
-  readonly message?: Uint8Array;
-  /** A control segment to send. */
-  readonly reply?: Uint8Array;
-}
-
-const NOTHING: SegmentStep = {};
-
-/** The receiving side. */
-export class Reassembler {
-  readonly #window: number;
-  readonly #limit: number;
-  #expected = 0;
-  #buffer: Uint8Array | undefined;
-  #filled = 0;
-  /** After a NAK: only a first segment of the expected number is taken. */
-  #restarting = false;
-  #bytesSince = 0;
-  #segmentsSince = 0;
-  #dropped = 0;
-
-  constructor({ window = FIRST_WINDOW, limit }: ReassemblerOptions) {
-    this.#window = window;
-    this.#limit = Math.min(limit, 0xffff);
-  }
-
-  /** Messages that were dropped unfinished, and faults. */
-  get dropped(): number {
-    return this.#dropped;
-  }
-
-  /** Takes one segment that `controlOf` says is none of control. */
-  take(segment: Uint8Array): SegmentStep {
-    const header = segment[0];
-    if (header === undefined) return NOTHING;
-    const ahead = ((header & 63) - this.#expected) & 63;
-    // The sender goes over what it sent before: it lacks our CREDIT.
-    if (ahead >= 64 - MAX_IN_FLIGHT) return { reply: this.credit() };
-    if (this.#restarting) {
-      if (ahead !== 0 || (header & FIRST) === 0) return NOTHING;
-      this.#restarting = false;
-    }
-    if (ahead !== 0) return this.#fault();
-    const first = (header & FIRST) !== 0;
-    const last = (header & LAST) !== 0;
-    // A first segment inside a message, a later one outside.
-    if (first === (this.#buffer !== undefined)) return this.#fault();
-    const step = first ? this.#begin(segment, last) : this.#more(segment, last);
-    if (!step) return this.#fault();
-    this.#expected = (this.#expected + 1) & 63;
-    this.#bytesSince += segment.length;
-    this.#segmentsSince++;
-    const due = this.#bytesSince * 2 >= this.#window || this.#segmentsSince * 2 >= MAX_IN_FLIGHT;
-    return due ? { ...step, reply: this.credit() } : step;
-  }
-
-  /** The CREDIT to send now: also good after a pause, so that the sender can forget. */
-  credit(): Uint8Array {
-    this.#bytesSince = 0;
-    this.#segmentsSince = 0;
-    return Uint8Array.of(LAST | this.#expected);
-  }
-
-  /** The NAK to say again, for a caller that has heard nothing for a while after one. */
-  nakAgain(): Uint8Array | undefined {
-    return this.#restarting ? Uint8Array.of(this.#expected) : undefined;
-  }
-
-  #begin(segment: Uint8Array, last: boolean): SegmentStep | undefined {
-    if (last) {
-      if (segment.length < 2 || segment.length - 1 > this.#limit) return undefined;
-      return { message: segment.slice(1) };
-    }
-    if (segment.length < 4) return undefined;
-    const length = ((segment[1] as number) << 8) | (segment[2] as number);
-    // The whole content is not in a first segment that isn't last.
-    if (length > this.#limit || length <= segment.length - 3) return undefined;
-    this.#buffer = new Uint8Array(length);
-    this.#buffer.set(segment.subarray(3));
-    this.#filled = segment.length - 3;
-    return NOTHING;
-  }
-
-  #more(segment: Uint8Array, last: boolean): SegmentStep | undefined {
-    const buffer = this.#buffer;
-    const end = this.#filled + segment.length - 1;
-    if (!buffer || segment.length < 2 || end > buffer.length) return undefined;
-    if (last !== (end === buffer.length)) return undefined;
-    buffer.set(segment.subarray(1), this.#filled);
-    this.#filled = end;
-    if (!last) return NOTHING;
-    this.#buffer = undefined;
-    return { message: buffer };
-  }
-
-  #fault(): SegmentStep {
-    this.#dropped++;
-    this.#buffer = undefined;
-    this.#restarting = true;
-    return { reply: Uint8Array.of(this.#expected) };
   }
 }

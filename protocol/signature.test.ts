@@ -102,7 +102,7 @@ describe('a signature', () => {
           valid,
         ]);
       }),
-      { numRuns: 120 },
+      { numRuns: 100 },
     );
     expect(Math.min(seen.good, seen.bad)).toBeGreaterThan(20);
   });
@@ -123,7 +123,7 @@ describe('a signature', () => {
         if (message.type !== 'call') throw new Error('not a call');
         expect(unpackArgs(signature, message.args)).toEqual(args);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
