@@ -52,17 +52,18 @@ function reshape(value: Value): Value {
   }
   if (!(value instanceof Map)) return value;
   const entries = value as Map<number | string, Value>;
-  const object: { [key: string]: Value } = {};
+  let object: { [key: string]: Value } | undefined;
   for (const [key, item] of entries) {
     if (typeof key === 'string') {
       texts++;
-      object[key] = reshape(item);
-    } else {
-      entries.set(key, reshape(item));
+      object ??= {};
+      object[key] = typeof item === 'number' ? item : reshape(item);
+    } else if (typeof item === 'object' || restored) {
+      const shaped = reshape(item);
+      if (shaped !== item) entries.set(key, shaped);
     }
   }
-  const [first] = entries.keys();
-  return typeof first === 'number' ? (value as Map<number, Value>) : object;
+  return object ?? (entries.size === 0 ? {} : (value as Map<number, Value>));
 }
 
 function withMark(text: string): string {
