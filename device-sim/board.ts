@@ -3,6 +3,7 @@ import { boardIdBytes } from '../protocol/identity.js';
 import type { Value } from '../protocol/kinds.js';
 import type { CallMessage } from './call-memory.js';
 import { defineBoard, type Firmware, prepareCall } from './firmware.js';
+import type { EinkModel } from './models/eink.js';
 import { BoardSession, type Secure } from './session.js';
 import type { BoardClock, BoardHost, BoardStore, Model, VerbContext } from './types.js';
 import { VerbError } from './types.js';
@@ -48,6 +49,8 @@ export interface SimBoardOptions {
   /** From 0 up to, but not including, 1. */
   random: () => number;
   sealing?: BoardSealing;
+  /** The panel of a board that has one, for those who look at it and touch it. */
+  display?: EinkModel;
   /** Seconds between live readings; 0 for none. Default 30. */
   readingsS?: number;
   /** Called for each handler that begins, before it runs: where tests count executions. */
@@ -87,6 +90,10 @@ export class SimBoard {
 
   get bootId(): number {
     return this.#bootId;
+  }
+
+  get display(): EinkModel | undefined {
+    return this.#options.display;
   }
 
   /** The present boot's session, for what it counts and keeps. */

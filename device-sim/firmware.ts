@@ -48,9 +48,15 @@ export function defineBoard(spec: BoardSpec): Firmware {
     verbs,
     signatures,
     capsHash: capsHash(pages()),
-    caps: () => pages().map(decodeMessage as (bytes: Uint8Array) => MessageOf<'caps'>),
+    caps: () => pages().map(capsMessage),
     readValues: () => (spec.readings ?? []).map((reading) => scaled(reading.read(), reading.scale)),
   };
+}
+
+function capsMessage(bytes: Uint8Array): MessageOf<'caps'> {
+  const message = decodeMessage(bytes);
+  if (message.type !== 'caps') throw new TypeError('capsPages made something else than CAPS');
+  return message;
 }
 
 /** All readings by name in their units, as a `status` verb answers them. */

@@ -57,6 +57,8 @@ class EinkFirmware {
   readonly #panel: Panel;
   readonly #bootedAt: number;
   readonly #charge: number;
+  #turn = 0;
+  #shownTurn = 0;
 
   constructor(host: BoardHost, name: string, panel: Panel) {
     this.#host = host;
@@ -105,9 +107,7 @@ class EinkFirmware {
           description: 'touches the panel at a pixel; a button or menu item sends the event ui_tap',
           run: ({ x, y }) => {
             const id = this.touch(Number(x), Number(y));
-            return id === undefined
-              ? { hit: false, card_id: this.#cardId() }
-              : { hit: true, id, card_id: this.#cardId() };
+            return { hit: id !== undefined, id: id ?? null, card_id: this.#cardId() };
           },
         },
         {
@@ -144,8 +144,12 @@ class EinkFirmware {
   }
 
   async #render(args: Record<string, Value>, ctx: VerbContext): Promise<Value> {
+    const turn = ++this.#turn;
     try {
       const ready = await readyCard(parseCard(args));
+      // A picture takes a while to decode; a card that came after it must not be painted over.
+      if (turn < this.#shownTurn) return this.#told(ready.card, ready.cardId, 'superseded');
+      this.#shownTurn = turn;
       const fate = await this.#panel.show(ready.cardId, () => renderCard(ready, this.#status()), {
         patienceMs: ctx.ttlMs - MARGIN_MS,
       });
