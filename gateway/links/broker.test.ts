@@ -16,6 +16,7 @@ import {
 } from './broker-fixture.js';
 import type { Broker, BrokerOptions } from './broker-options.js';
 import { LinkClosed } from './link.js';
+import { TEST_TLS } from './tls-fixture.js';
 import { encodeState, topicOf } from './topics.js';
 
 let broker: Broker;
@@ -326,6 +327,26 @@ test('closing tells every path and is quick with boards connected', async () => 
   expect(performance.now() - began).toBeLessThan(500);
   expect(heard.log.at(-1)).toBe(`closed ${BOARD} the link is closing`);
   expect(broker.health().state).toBe('down');
+});
+
+test('over TLS a board connects as ever, and plain bytes there end their own connection', async () => {
+  await broker.close();
+  await start({ tls: TEST_TLS });
+  const { socket, closed } = await raw();
+  socket.write(connectPacket(Buffer.from(BOARD)));
+  await closed;
+  const client = await dial({
+    ...asBoard(broker.url, BOARD),
+    protocol: 'mqtts',
+    hostname: 'localhost',
+    ca: TEST_TLS.cert,
+  });
+  clients.push(client);
+  await client.publishAsync(topicOf(BOARD, 'up'), Buffer.from([3]), { qos: 1 });
+  expect(heard.log).toEqual([`opened ${BOARD}`, `received ${BOARD} 03`]);
+  expect(heard.paths[0]?.mustSeal).toBe(false);
+  expect(broker.url).toMatch(/^mqtts:/);
+  expect(broker.health().counters).toEqual({ tls_error: 1 });
 });
 
 test('a port that is taken is said, and nothing stays open', async () => {

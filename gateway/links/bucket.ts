@@ -13,10 +13,10 @@ export class Bucket {
     this.#at = now;
   }
 
-  /** Takes `count` tokens if there are any at all; false, and none taken, if not. */
+  /** Takes `count` tokens if there are as many; false, and none taken, if not. */
   take(count: number, now: number): boolean {
     this.#refill(now);
-    if (this.#tokens <= 0) return false;
+    if (this.#tokens < count) return false;
     this.#tokens -= count;
     return true;
   }

@@ -5,20 +5,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  defaultHome,
-  HomeUnavailable,
-  openHome,
-  readCredentials,
-  writeCredentials,
-} from './home.js';
+import { defaultHome, HomeUnavailable, openHome } from './home.js';
 
 let folder: string;
 let lock: string;
@@ -107,18 +100,4 @@ test('while another takes a dead lock over, the home is in use; a takeover that 
 test('a folder that can’t be made is said with a way out', async () => {
   writeFileSync(join(folder, 'file'), '');
   await expect(openHome(join(folder, 'file', 'x'))).rejects.toThrow(/ENOTDIR.*MOTEBRIDGE_HOME/);
-});
-
-test('credentials are written whole, for their owner only', async () => {
-  expect(await readCredentials(folder)).toBeUndefined();
-  await writeCredentials(folder, { url: 'http://127.0.0.1:1', token: 't' });
-  await writeCredentials(folder, { url: 'http://127.0.0.1:2', token: 'u' });
-  expect(await readCredentials(folder)).toEqual({ url: 'http://127.0.0.1:2', token: 'u' });
-  const file = join(folder, 'credentials.json');
-  if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(readdirSync(folder)).toEqual(['credentials.json']);
-  for (const bad of ['', 'null', '[]', '{"url":1,"token":"t"}']) {
-    writeFileSync(file, bad);
-    expect(await readCredentials(folder)).toBeUndefined();
-  }
 });

@@ -20,12 +20,6 @@ export interface Home {
   close(): Promise<void>;
 }
 
-/** How the command line reaches the hub that was started from this home. */
-export interface Credentials {
-  url: string;
-  token: string;
-}
-
 /** `MOTEBRIDGE_HOME`, else the user's data folder of this system. */
 export function defaultHome(
   env: Record<string, string | undefined> = process.env,
@@ -161,21 +155,4 @@ function inUse(home: string, pid: number | undefined): HomeUnavailable {
   return new HomeUnavailable(
     `${home} is in use by ${who}; nothing was started. End that one, or use another --home.`,
   );
-}
-
-/** Written at once and readable by its owner only. */
-export function writeCredentials(folder: string, { url, token }: Credentials): Promise<void> {
-  return replaceFile(join(folder, 'credentials.json'), `${JSON.stringify({ url, token })}\n`);
-}
-
-/** Undefined where there are none, or none that can be read. */
-export async function readCredentials(folder: string): Promise<Credentials | undefined> {
-  const text = await readFile(join(folder, 'credentials.json'), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  try {
-    const { url, token } = JSON.parse(text) as Partial<Credentials>;
-    return typeof url === 'string' && typeof token === 'string' ? { url, token } : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,21 @@
+/** A certificate for `localhost`, for tests only: its key is public, it protects nothing. */
+export const TEST_TLS = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCrrRCB0LoRtOfoU3
+a9uTrHoBHb6/BOjUz8KCtopWy3qhRANCAARwA+VEclkusOQBci6hZFsmK1B5eogl
+WNFR37Xcs91L//wYmHlNcw7iN5URxwm+wBEFWdxnlsqmHcnr9EhfTSW1
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUYGdm92x03wwDsB9f0oum5b+cjjMwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDAxMDUyMloYDzIxMjYxMTA2
+MDEwNTIyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARwA+VEclkusOQBci6hZFsmK1B5eoglWNFR37Xcs91L//wYmHlNcw7i
+N5URxwm+wBEFWdxnlsqmHcnr9EhfTSW1o28wbTAdBgNVHQ4EFgQUAyYkYDAXggID
+mBCq8u61C2dnHBUwHwYDVR0jBBgwFoAUAyYkYDAXggIDmBCq8u61C2dnHBUwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIhAKDS9ir1yAqbCz7YhZeMSsvv6a4uqzefvv0l0rXHYmohAiA6
+h4KvP6h8dM3a574/dcpzMEKTrxOsyYK7oDi7a5nS8g==
+-----END CERTIFICATE-----
+`,
+};
