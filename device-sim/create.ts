@@ -1,10 +1,12 @@
 /** One call that makes a board of a kind, ready to start. */
-import { SimBoard, type SimBoardOptions } from './board.js';
-import type { Secure } from './greeting.js';
+import { SecureChannel } from '../protocol/channel.js';
+import { SEAL } from '../protocol/frame.js';
+import { boardNonce, type CcmMaker } from '../protocol/sealing.js';
+import { webCcm } from '../protocol/web-ccm.js';
+import { type BoardSealing, SimBoard, type SimBoardOptions } from './board.js';
 import { cameraModel } from './models/camera.js';
 import { type EinkModel, einkModel } from './models/eink.js';
 import { type EnvOptions, envModel } from './models/env.js';
-import { helloNonce } from './sealing.js';
 import type { Model } from './types.js';
 
 export const MODELS = ['eink', 'env', 'camera'] as const;
@@ -16,18 +18,19 @@ export interface SimBoardInput extends Omit<SimBoardOptions, 'model' | 'sealing'
   name: string;
   /** The board's own key, 16 bytes. */
   key: Uint8Array;
-  /** Seals its frames. `secure` makes the sealed session of its key, a HELLO and a WELCOME. */
+  /** Seals its frames with the key (amendments 1 to 3); default false. */
   seal?: boolean;
-  secure?: (key: Uint8Array, hello: Uint8Array, welcome: Uint8Array) => ReturnType<Secure>;
+  /** AES-CCM to seal with; Web Crypto's unless told. */
+  ccm?: CcmMaker;
   env?: EnvOptions;
 }
 
 /**
  * Makes a simulated board; `start()` boots it. Its identity (id and key) is the caller's. Throws
- * RangeError for a key that is not 16 bytes or for `seal` without `secure`.
+ * RangeError for a key that is not 16 bytes or an unknown model.
  */
 export function createSimBoard(input: SimBoardInput): SimBoard {
-  const { model: wanted, name, key, seal, secure, env, ...rest } = input;
+  const { model: wanted, name, key, seal, ccm = webCcm, env, ...rest } = input;
   if (key.length !== 16) throw new RangeError(`a board's key is 16 bytes, not ${key.length}`);
   const display: EinkModel | undefined = wanted === 'eink' ? einkModel(name) : undefined;
   const options: SimBoardOptions = {
@@ -38,14 +41,19 @@ export function createSimBoard(input: SimBoardInput): SimBoard {
   if (env?.intervalS !== undefined && rest.readingsS === undefined) {
     options.readingsS = env.intervalS;
   }
-  if (seal) {
-    if (!secure) throw new RangeError('a board that seals needs `secure` to make its sessions');
-    options.sealing = {
-      nonce: (bootId, connection) => helloNonce(key, bootId, connection, input.random),
-      secure: (hello, welcome) => secure(key, hello, welcome),
-    };
-  }
+  if (seal) options.sealing = sealingOf(key, input.random, ccm);
   return new SimBoard(options);
+}
+
+function sealingOf(key: Uint8Array, random: () => number, ccm: CcmMaker): BoardSealing {
+  return {
+    nonce: (bootId, connection) => {
+      const eight = Uint8Array.from({ length: 8 }, () => Math.floor(random() * 256));
+      return boardNonce(key, bootId, connection, eight);
+    },
+    secure: (hello, welcome) =>
+      SecureChannel.create({ role: 'board', seal: SEAL.board, key, hello, welcome, ccm }),
+  };
 }
 
 function modelOf(name: string, called: string, env: EnvOptions | undefined): Model {

@@ -3,6 +3,7 @@
  * comes, and on a sealing board nothing of that WELCOME counts before a sealed frame of the
  * gateway has verified (amendments 1 and 2). Frames come in and go out in order, sealed or not.
  */
+import { MAX_BAD_TAGS } from '../protocol/channel.js';
 import { decodeMessage, encodeMessage } from '../protocol/codec.js';
 import { readFrame, SEAL } from '../protocol/frame.js';
 import type { Message, MessageOf } from '../protocol/messages.js';
@@ -43,7 +44,6 @@ interface Greeted {
 
 const HELLO_MS = 3_000;
 const HELLO_MAX_MS = 60_000;
-const BAD_TAGS = 10;
 
 export class Greeting {
   readonly #deps: GreetingDeps;
@@ -173,31 +173,36 @@ export class Greeting {
   }
 
   async #sealed(wire: Wire, frame: Uint8Array): Promise<void> {
+    let why = 'ungreeted';
     for (const from of [this.#candidate, this.#greeted]) {
-      if (!from?.seal || this.#wire !== wire) continue;
-      let body: Uint8Array;
-      try {
-        body = await from.seal.open(frame);
-      } catch {
-        continue;
-      }
+      if (!from?.seal) continue;
+      const opened = await from.seal.open(frame);
       if (this.#wire !== wire) return;
-      if (from === this.#candidate) {
-        this.#adopt(from);
-        this.#deps.welcomed(from.welcome, true);
+      if (opened.ok) {
+        this.#opened(from, opened.body);
+        return;
       }
-      try {
-        const message = decodeMessage(body, this.#deps.maxMessage);
-        if (message.type === 'error') this.#deps.error(message);
-        else this.#deps.message(message);
-      } catch (error) {
-        this.#deps.refused(error);
-      }
-      return;
+      why = opened.why;
     }
-    if (this.#wire !== wire) return;
-    this.#deps.count('bad.tag');
-    if (++this.#badTags >= BAD_TAGS) wire.close('ten frames with a bad seal');
+    this.#deps.count(`dropped.${why}`);
+    // A link that repeats frames, or one that we have not greeted on, is no attack.
+    if (why !== 'bad_tag' && why !== 'closed') return;
+    if (++this.#badTags >= MAX_BAD_TAGS) wire.close('ten frames with a bad seal');
+  }
+
+  #opened(from: Greeted, body: Uint8Array): void {
+    if (from === this.#candidate) {
+      this.#adopt(from);
+      this.#deps.welcomed(from.welcome, true);
+    }
+    if (from !== this.#greeted) return;
+    try {
+      const message = decodeMessage(body, this.#deps.maxMessage);
+      if (message.type === 'error') this.#deps.error(message);
+      else this.#deps.message(message);
+    } catch (error) {
+      this.#deps.refused(error);
+    }
   }
 
   #adopt(greeted: Greeted): void {

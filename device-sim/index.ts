@@ -8,7 +8,6 @@ export { cameraModel } from './models/camera.js';
 export { type EinkModel, einkModel } from './models/eink.js';
 export { type EnvOptions, envModel } from './models/env.js';
 export { type Fate, Panel, REFRESH_MS } from './models/panel.js';
-export { helloNonce } from './sealing.js';
 export { BoardSession, type SessionOptions } from './session.js';
 export { memoryStore } from './stores.js';
 export { type BusEnd, type MemoryTransportOptions, memoryTransport } from './transports/memory.js';

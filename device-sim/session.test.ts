@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildCatalog } from '../protocol/catalog.js';
 import { decodeMessage, encodeMessage } from '../protocol/codec.js';
+import { plainFrame } from '../protocol/frame.js';
 import { toHex } from '../protocol/identity.js';
 import type { MessageOf } from '../protocol/messages.js';
 import { BOARD_ID, bench } from './testing/peer.js';
@@ -71,7 +72,7 @@ describe('greeting', () => {
   it('takes nothing from a WELCOME that is not valid', async () => {
     const { board, peer } = bench();
     board.start();
-    const frame = peer.wrap({
+    const frame = plainFrame({
       type: 'welcome',
       session: 1,
       unixMs: 5,
@@ -206,7 +207,7 @@ describe('hostile bytes', () => {
     const { board, peer, settle } = bench();
     board.start();
     peer.welcome();
-    const call = peer.wrap({
+    const call = plainFrame({
       type: 'call',
       callId: 100,
       bootId: 1,

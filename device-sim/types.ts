@@ -1,4 +1,5 @@
 /** What a simulated board is made of: its clock, its memory, its verbs and its readings. */
+import type { Opened } from '../protocol/channel.js';
 import type { Value } from '../protocol/kinds.js';
 
 /** Milliseconds since the board woke; a board has no other clock. */
@@ -13,12 +14,12 @@ export interface BoardStore {
   save(state: { bootId: number }): void;
 }
 
-/** A sealed session, made of the board's key and one HELLO and WELCOME (amendments 1 to 3). */
+/** A sealed session of one HELLO and WELCOME; `SecureChannel` is one. */
 export interface BoardSeal {
-  /** A whole frame, seal byte included. */
+  /** A whole frame, seal byte included. Rejects when the session has sealed all that it may. */
   seal(message: Uint8Array): Promise<Uint8Array>;
-  /** The message inside; rejects for a bad tag or a used counter. */
-  open(frame: Uint8Array): Promise<Uint8Array>;
+  /** The message inside, or why there is none. */
+  open(frame: Uint8Array): Promise<Opened>;
 }
 
 /** Time as the gateway told it in WELCOME, carried on by the board's own clock. */

@@ -1,6 +1,6 @@
 /** The gateway's end of a wire, written by hand for tests: it says what a test tells it to. */
-import { decodeMessage, encodeMessage } from '../../protocol/codec.js';
-import { plainFrame, readFrame } from '../../protocol/frame.js';
+import { decodeMessage } from '../../protocol/codec.js';
+import { plainFrame, readFrame, SEAL } from '../../protocol/frame.js';
 import type { Value } from '../../protocol/kinds.js';
 import type { Message, MessageName, MessageOf } from '../../protocol/messages.js';
 import { SimBoard, type SimBoardOptions, type Transport, type TransportOwner } from '../board.js';
@@ -14,14 +14,12 @@ export const JOURNAL = Uint8Array.of(1, 2, 3, 4);
 export class Peer implements Transport {
   /** Everything that the board sent and `take` has not taken. */
   sent: Message[] = [];
+  /** Frames as they came, sealed ones too; `sent` has the plain ones only. */
+  frames: Uint8Array[] = [];
   closed: string[] = [];
   #owner: TransportOwner | undefined;
   #up = false;
   #connection = 0;
-  /** Turns messages into frames and frames into messages; plain unless a test seals. */
-  wrap: (message: Message) => Uint8Array = plainFrame;
-  unwrap: (frame: Uint8Array) => Message = (frame) => decodeMessage(readFrame(frame).body);
-
   start(owner: TransportOwner): void {
     this.#owner = owner;
     this.connect();
@@ -33,7 +31,10 @@ export class Peer implements Transport {
     this.#owner?.opened(
       {
         send: (frame) => {
-          if (this.#up && here === this.#connection) this.sent.push(this.unwrap(frame));
+          if (!this.#up || here !== this.#connection) return;
+          this.frames.push(frame);
+          const { seal, body } = readFrame(frame);
+          if (seal === SEAL.plain) this.sent.push(decodeMessage(body));
         },
         close: (reason) => {
           this.closed.push(reason);
@@ -65,7 +66,7 @@ export class Peer implements Transport {
   }
 
   say(message: Message): void {
-    this.raw(this.wrap(message));
+    this.raw(plainFrame(message));
   }
 
   raw(frame: Uint8Array): void {
@@ -156,4 +157,4 @@ export function bench(spec: Partial<BoardSpec> | Model = {}, more: Partial<SimBo
   return { board, peer, clock, held, store, settle };
 }
 
-export { encodeMessage, settle };
+export { settle };
