@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
+import { Aedes, type PublishPacket } from 'aedes';
 import type { MqttClient } from 'mqtt';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { nodeClock } from '../node/clock.js';
 import { startBroker } from './broker.js';
 import {
@@ -312,12 +313,39 @@ test('connections over the bound are turned away and counted', async () => {
   expect(client.connected).toBe(true);
 });
 
-test('forgetting a board ends its connection and clears its retained state', async () => {
-  const client = await board(BOARD, 1);
-  const gone = closing(client);
+/** What the broker would tell a new subscriber, as `topic hex`. */
+async function retained(aedes: Aedes): Promise<string[]> {
+  const { persistence } = aedes as unknown as {
+    persistence: { createRetainedStream(pattern: string): AsyncIterable<PublishPacket> };
+  };
+  const found: string[] = [];
+  for await (const packet of persistence.createRetainedStream('#')) {
+    found.push(`${packet.topic} ${Buffer.from(packet.payload).toString('hex')}`);
+  }
+  return found;
+}
+
+test('forgetting a board ends its connection and clears its retained state; a will stays behind', async () => {
+  await broker.close();
+  const made = vi.spyOn(Aedes, 'createBroker');
+  await start();
+  const aedes = (await made.mock.results[0]?.value) as Aedes;
+  made.mockRestore();
+  const first = await board(BOARD, 1);
+  const replaced = closing(first);
+  const client = await board(BOARD, 2);
+  await replaced;
+  // The old connection's will came before the new one's state, or not at all.
+  expect(await retained(aedes)).toEqual([`${topicOf(BOARD, 'state')} 83020101`]);
+  client.stream.destroy();
+  await heard.until(`closed ${BOARD} the connection was lost`);
+  await expect.poll(() => retained(aedes)).toEqual([`${topicOf(BOARD, 'state')} 83020100`]);
+  const again = await board(BOARD, 3);
+  const gone = closing(again);
   await broker.forget(BOARD);
   await gone;
   expect(heard.log.at(-1)).toBe(`closed ${BOARD} the board was removed`);
+  await expect.poll(() => retained(aedes)).toEqual([]);
 });
 
 test('closing tells every path and is quick with boards connected', async () => {

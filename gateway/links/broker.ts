@@ -25,6 +25,8 @@ interface Seat {
   refusal?: Refusal;
   /** Its end has been counted by its cause. */
   counted: boolean;
+  /** Its board was removed: its last will is not to be heard. */
+  forgotten: boolean;
   subscribed: boolean;
   /** Bytes given to the broker that the board's socket has not taken. */
   queued: number;
@@ -118,6 +120,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     if (boardId === undefined) return new Error('not signed in');
     if (client.closed) {
       // Its last will: of no matter where a newer connection stands for the board.
+      if (seat.forgotten) return new Error('the board was removed');
       const now = current.get(boardId);
       if (now === undefined || now === seat) return null;
       counters.add('stale_offline');
@@ -243,6 +246,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       trusted,
       identity: undefined,
       counted: false,
+      forgotten: false,
       subscribed: false,
       queued: 0,
     };
@@ -286,7 +290,10 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     async forget(boardId) {
       const seat = current.get(boardId);
       takeovers.forget(boardId);
-      if (seat) end(seat, 'the board was removed');
+      if (seat) {
+        seat.forgotten = true;
+        end(seat, 'the board was removed');
+      }
       await new Promise<void>((resolve) => {
         const nothing = { payload: Buffer.alloc(0), qos: 0, retain: true, dup: false } as const;
         aedes.publish({ cmd: 'publish', topic: topicOf(boardId, 'state'), ...nothing }, () =>
