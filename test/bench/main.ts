@@ -7,9 +7,10 @@ import { parseArgs } from 'node:util';
 import { bytes } from './bytes.js';
 import { codec } from './codec.js';
 import { machine } from './machine.js';
+import { memory } from './memory.js';
 import { type Report, reportText, type Section } from './report.js';
 
-const SECTIONS: readonly Section[] = [bytes, codec];
+const SECTIONS: readonly Section[] = [bytes, codec, memory];
 
 function chosen(names: readonly string[]): readonly Section[] {
   const unknown = names.filter((name) => !SECTIONS.some((section) => section.name === name));
