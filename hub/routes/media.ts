@@ -1,5 +1,5 @@
 /** `POST /api/media` and `GET /media/<key>` (wire document, part A5). */
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import {
   MEDIA_KEY,
@@ -69,6 +69,8 @@ export function mediaRoutes(app: App, ctx: HubContext): void {
       const { key } = request.params;
       const found = MEDIA_KEY.test(key) ? mediaOf(ctx, key) : undefined;
       if (!found) throw new Refusal(404, UPLOAD_SAID.notFound);
+      const file = await open(mediaFile(ctx, key), 'r').catch(() => undefined);
+      if (!file) throw new Refusal(404, UPLOAD_SAID.notFound);
       reply
         .header('content-type', found.type)
         .header('cache-control', 'public, max-age=31536000, immutable')
@@ -77,6 +79,7 @@ export function mediaRoutes(app: App, ctx: HubContext): void {
         .header('content-security-policy', "default-src 'none'; sandbox");
       const range = rangeOf(request.headers.range, found.bytes);
       if (range === 'none') {
+        await file.close();
         return reply
           .status(416)
           .header('content-range', `bytes */${found.bytes}`)
@@ -88,7 +91,7 @@ export function mediaRoutes(app: App, ctx: HubContext): void {
       if (range) {
         reply.status(206).header('content-range', `bytes ${start}-${end}/${found.bytes}`);
       }
-      return reply.send(createReadStream(mediaFile(ctx, key), { start, end }));
+      return reply.send(file.createReadStream({ start, end }));
     },
   );
 }

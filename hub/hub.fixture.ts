@@ -1,80 +1,9 @@
-/** What the hub's tests share: a hub in memory, a clock that is moved by hand, a failing store. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createParser } from 'eventsource-parser';
-import { afterEach, expect } from 'vitest';
+/** What the hub's tests share: a hub in memory, its owner and gateways, a failing store. */
+import { expect } from 'vitest';
 import { type Database, openDatabase, type StoreFault, StoreUnavailable } from '../store/index.js';
-import type { HubClock } from './clock.js';
+import { onCleanup, tempFolder } from './cleanup.fixture.js';
+import { TestClock } from './clock.fixture.js';
 import { createHub, type Hub, type HubOptions } from './hub.js';
-
-export class TestClock implements HubClock {
-  private monotonic = 1_000;
-  private timers: { at: number; run: () => void }[] = [];
-  constructor(private unixMs = 1_800_000_000_000) {}
-
-  now = (): number => this.monotonic;
-  wall = (): number => this.unixMs;
-
-  after(ms: number, run: () => void) {
-    const timer = { at: this.monotonic + ms, run };
-    this.timers.push(timer);
-    return {
-      cancel: () => {
-        this.timers = this.timers.filter((other) => other !== timer);
-      },
-    };
-  }
-
-  /** Moves both clocks; timers that fall due run in their order. */
-  advance(ms: number): void {
-    const end = this.monotonic + ms;
-    for (;;) {
-      const due = this.timers.filter((t) => t.at <= end).sort((a, b) => a.at - b.at)[0];
-      if (!due) break;
-      this.timers = this.timers.filter((t) => t !== due);
-      this.step(Math.max(0, due.at - this.monotonic));
-      due.run();
-    }
-    this.step(end - this.monotonic);
-  }
-
-  /** Moves both clocks at once; what fell due on the way runs afterwards, once. */
-  leap(ms: number): void {
-    this.step(ms);
-    this.advance(0);
-  }
-
-  /** Time passes and nothing that was planned happens yet. */
-  hold(ms: number): void {
-    this.step(ms);
-  }
-
-  /** Somebody sets the date. */
-  setWall(byMs: number): void {
-    this.unixMs += byMs;
-  }
-
-  private step(ms: number): void {
-    this.monotonic += ms;
-    this.unixMs += ms;
-  }
-}
-
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
-
-export function onCleanup(clean: () => Promise<void> | void): void {
-  cleanups.push(clean);
-}
-
-export function tempFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hub-'));
-  onCleanup(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A store that fails on demand, as a full or broken disk would. */
 export async function breakableStore(file = ':memory:') {
@@ -152,6 +81,29 @@ export class TestHub {
     };
   }
 
+  private served: Promise<{ url: string }> | undefined;
+
+  /** Where it listens, from the first time on that this is asked. */
+  async url(): Promise<string> {
+    this.served ??= this.hub.listen({ port: 0 });
+    return (await this.served).url;
+  }
+
+  async list(as = this.token): Promise<Record<string, unknown>[]> {
+    const { status, body } = await this.ask('GET', '/api/devices', { as });
+    expect(status).toBe(200);
+    return body.devices as Record<string, unknown>[];
+  }
+
+  async row(id: string): Promise<Record<string, unknown> | undefined> {
+    return (await this.list()).find((one) => one.id === id);
+  }
+
+  /** The same hub as it is after a restart, with its first owner's token. */
+  as(token: string, ownerId: string): TestHub {
+    return new TestHub(this.hub, this.clock, token, ownerId);
+  }
+
   /** As the first owner. */
   own(method: string, url: string, body?: unknown): Promise<Answer> {
     return this.ask(method, url, { as: this.token, body });
@@ -197,6 +149,11 @@ export class TestHub {
     const made = await this.hub.enrolGateway(this.ownerId, name);
     return new TestGateway(this, made.gateway_token, made.gateway_id);
   }
+
+  async gatewayOf(ownerId: string): Promise<TestGateway> {
+    const made = await this.hub.enrolGateway(ownerId, 'theirs');
+    return new TestGateway(this, made.gateway_token, made.gateway_id);
+  }
 }
 
 const board = (boardId: string, name: string) => ({
@@ -214,6 +171,11 @@ export class TestGateway {
     readonly token: string,
     readonly id: string,
   ) {}
+
+  /** The same gateway at a hub that was started again. */
+  at(test: TestHub): TestGateway {
+    return new TestGateway(test, this.token, this.id);
+  }
 
   post(path: string, body: unknown): Promise<Answer> {
     return this.test.ask('POST', `/api/gateway/v1/${path}`, { as: this.token, body });
@@ -252,8 +214,7 @@ export interface TestHubOptions extends HubOptions {
 export async function testHub(options: TestHubOptions = {}): Promise<TestHub> {
   const clock = options.clock ?? new TestClock();
   const hub = await createHub({
-    mediaDir: options.mediaDir ?? tempFolder(),
-    ...(options.home === undefined ? { databaseFile: ':memory:' } : {}),
+    ...(options.home === undefined ? { databaseFile: ':memory:', mediaDir: tempFolder() } : {}),
     ...options,
     clock,
   });
@@ -262,76 +223,15 @@ export async function testHub(options: TestHubOptions = {}): Promise<TestHub> {
   return new TestHub(hub, clock, owner?.token ?? '', owner?.ownerId ?? '');
 }
 
-export interface Heard {
-  event: string;
-  id: string | undefined;
-  data: Record<string, unknown>;
+export async function withBoard(options: TestHubOptions = {}) {
+  const t = await testHub(options);
+  const gateway = await t.gateway();
+  return { t, gateway, board: await gateway.board() };
 }
 
-/** A stream over a real socket. `next` waits for an item, `comments` counts what is none. */
-export class Listener {
-  readonly seen: Heard[] = [];
-  comments = 0;
-  closed = false;
-  private waiting: (() => void)[] = [];
-  private readonly stop = new AbortController();
-
-  static async open(
-    url: string,
-    token: string,
-    headers: Record<string, string> = {},
-  ): Promise<Listener> {
-    const listener = new Listener();
-    const response = await fetch(url, {
-      headers: { authorization: `Bearer ${token}`, ...headers },
-      signal: listener.stop.signal,
-    });
-    listener.response = response;
-    void listener.pump(response);
-    onCleanup(() => listener.close());
-    await listener.until(() => listener.comments > 0 || listener.closed);
-    return listener;
-  }
-
-  response: Response | undefined;
-
-  close(): void {
-    this.stop.abort();
-  }
-
-  async until(done: () => boolean): Promise<void> {
-    while (!done()) await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-
-  async items(count: number): Promise<Heard[]> {
-    await this.until(() => this.seen.length >= count || this.closed);
-    return this.seen.slice(0, count);
-  }
-
-  private async pump(response: Response): Promise<void> {
-    const parser = createParser({
-      onEvent: ({ event, id, data }) => {
-        this.seen.push({ event: event ?? 'message', id, data: JSON.parse(data) });
-      },
-      onComment: () => {
-        this.comments += 1;
-      },
-    });
-    const decoder = new TextDecoder();
-    const reader = response.body?.getReader();
-    try {
-      for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
-        parser.feed(decoder.decode(part.value, { stream: true }));
-        this.wake();
-      }
-    } catch {
-      // Cut off by the test or by the hub.
-    }
-    this.closed = true;
-    this.wake();
-  }
-
-  private wake(): void {
-    for (const run of this.waiting.splice(0)) run();
-  }
+export async function withDevice(options: TestHubOptions = {}, name = 'desk') {
+  const t = await testHub(options);
+  return { t, device: await t.enrol(name) };
 }
+
+export const invoke = (prompt: string) => ({ type: 'invoke', prompt });
