@@ -1,7 +1,7 @@
 /** The Fastify instance: bodies, schemas, errors, headers, documents. */
 import cookie from '@fastify/cookie';
 import swagger from '@fastify/swagger';
-import Fastify from 'fastify';
+import Fastify, { type FastifyReply } from 'fastify';
 import {
   createJsonSchemaTransform,
   validatorCompiler,
@@ -19,6 +19,13 @@ export async function createApp(ctx: HubContext): Promise<App> {
     logger: false,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 256 },
+    // Paths that can't even be decoded never reach a route.
+    frameworkErrors: (error, _request, reply) => {
+      const status = error.statusCode ?? 400;
+      (reply as unknown as FastifyReply)
+        .status(status)
+        .send({ ok: false, error: 'the path could not be read' });
+    },
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   // Answers are ours: they are written as they are, their schemas are for the documents.
