@@ -1,6 +1,5 @@
 /** All that a board's firmware needs to reach its gateway, as JSON or as a C header. */
 import { mqttPassword, toHex } from '../protocol/identity.js';
-import type { BoardEntry } from './board-book.js';
 
 /** Where boards find the broker. */
 export interface BrokerPlace {
@@ -26,7 +25,11 @@ export interface BoardConfig {
   };
 }
 
-export function boardConfig(board: BoardEntry, key: Uint8Array, place: BrokerPlace): BoardConfig {
+export function boardConfig(
+  board: { id: string; name: string },
+  key: Uint8Array,
+  place: BrokerPlace,
+): BoardConfig {
   const topic = (leaf: string): string => `mote/${board.id}/${leaf}`;
   return {
     boardId: board.id,

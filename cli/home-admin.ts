@@ -1,6 +1,16 @@
 /** `boards …` while nothing runs: the same book, opened in the data folder for a moment. */
-import type { AdminRequest } from './board-admin.js';
+import { type AdminRequest, bookAdmin } from './board-admin.js';
+import { BROKER_PORT } from './commands/ports.js';
+import { openParts } from './parts.js';
 
-export async function askHome(_home: string, _request: AdminRequest): Promise<unknown> {
-  throw new Error('not built yet');
+/** Where boards find the broker that a later `start` opens, when it is not told otherwise. */
+const DEFAULT_PLACE = { host: '127.0.0.1', port: BROKER_PORT, tls: false } as const;
+
+export async function askHome(home: string, request: AdminRequest): Promise<unknown> {
+  const parts = await openParts(home);
+  try {
+    return await bookAdmin(parts.book, () => DEFAULT_PLACE).ask(request);
+  } finally {
+    await parts.close();
+  }
 }

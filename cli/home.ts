@@ -3,9 +3,9 @@
  * other commands find what `start` runs.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { defaultHome } from '../gateway/node/home.js';
 import { CliError, systemCode } from './fault.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -25,20 +25,6 @@ export interface HomeChoice {
   path: string;
   /** True when a flag named it, which then wins over the environment's hub. */
   named: boolean;
-}
-
-/** The user's data folder for programs, as each system has it. */
-export function defaultHome(env: Env, platform: string = process.platform): string {
-  if (platform === 'win32') {
-    return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'motebridge');
-  }
-  if (platform === 'darwin') {
-    return join(env.HOME ?? homedir(), 'Library', 'Application Support', 'motebridge');
-  }
-  const data = env.XDG_DATA_HOME;
-  // The XDG rule: a relative path there is to be ignored.
-  const base = data?.startsWith('/') ? data : join(env.HOME ?? homedir(), '.local', 'share');
-  return join(base, 'motebridge');
 }
 
 export function chooseHome(env: Env, flag: string | undefined): HomeChoice {

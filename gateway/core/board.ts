@@ -15,6 +15,7 @@ import type { Journal } from './journal.js';
 import { Lane, type LaneDeps } from './lane.js';
 import type { Limits } from './limits.js';
 import { PresenceWatch } from './presence.js';
+import { SealRefused } from './secure.js';
 import { type Seal, Session } from './session.js';
 import type { BoardId, BoardView, Clock, Path, Timer } from './types.js';
 
@@ -199,6 +200,7 @@ export class Board {
       }
       this.#dispatch(session, decodeMessage(body, this.#deps.limits.maxMessage), body);
     } catch (error) {
+      if (error instanceof SealRefused && error.final) path.close(error.message);
       this.#refused(path, frame, error);
     }
   }

@@ -139,6 +139,12 @@ export class Gateway implements Switchboard, PathListener {
     await this.#options.journal.put('catalog', id, undefined);
   }
 
+  /** The book has a new name for a board: doors are told. */
+  renamed(id: BoardId): void {
+    const board = this.#boards.get(id);
+    if (board) this.#events.emit('catalog', board.view);
+  }
+
   attach(name: string, door: Door): void {
     this.#reporter.attach(name, door);
     for (const record of this.#options.journal.open()) {

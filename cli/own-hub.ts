@@ -1,0 +1,77 @@
+/** The hub in this process: its owner's token, and the gateway's own credential at it. */
+import { createHub, type Hub } from '../hub/index.js';
+import { readCredentials } from './home.js';
+import type { Parts } from './parts.js';
+
+export interface OwnHub {
+  readonly hub: Hub;
+  readonly url: string;
+  readonly token: string;
+  readonly gatewayToken: string;
+}
+
+/** Where the gateway's credential at the own hub is kept, sealed. */
+const ROOM = 'hub';
+const KEY = 'own';
+
+export async function openOwnHub(
+  parts: Parts,
+  at: { host: string; port: number },
+): Promise<OwnHub> {
+  const hub = await createHub({ home: parts.home.folder });
+  try {
+    const { token, ownerId } = await ownerOf(hub, parts);
+    const gatewayToken = await credentialOf(hub, parts, ownerId);
+    const { port } = await hub.listen(at);
+    return { hub, url: `http://${reachable(at.host)}:${port}`, token, gatewayToken };
+  } catch (error) {
+    await hub.close();
+    throw error;
+  }
+}
+
+/** The host by which this machine reaches what listens at `host`. */
+export function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** The token of last time where the hub still takes it, else a new one. */
+async function ownerOf(hub: Hub, parts: Parts): Promise<{ ownerId: string; token: string }> {
+  const made = await hub.bootstrap();
+  if (made !== undefined) return made;
+  const [owner] = hub.owners();
+  if (owner === undefined) throw new Error('the hub has no owner');
+  const known = readCredentials(parts.home.folder)?.token;
+  if (known !== undefined && (await accepts(hub, 'GET', '/api/devices', known))) {
+    return { ownerId: owner.id, token: known };
+  }
+  return { ownerId: owner.id, token: await hub.createToken(owner.id, 'start') };
+}
+
+/** Kept across restarts: only the gateway that claimed an envelope may answer it. */
+async function credentialOf(hub: Hub, parts: Parts, ownerId: string): Promise<string> {
+  const { journal, secrets } = parts;
+  const sealed = journal.get(ROOM, KEY);
+  const known = sealed === undefined ? undefined : secrets.open(sealed, `${ROOM}/${KEY}`);
+  if (known !== undefined && (await accepts(hub, 'POST', '/api/gateway/v1/up', known)))
+    return known;
+  const { gateway_token } = await hub.enrolGateway(ownerId, 'this machine');
+  await journal.put(ROOM, KEY, secrets.seal(gateway_token, `${ROOM}/${KEY}`));
+  return gateway_token;
+}
+
+async function accepts(
+  hub: Hub,
+  method: 'GET' | 'POST',
+  url: string,
+  token: string,
+): Promise<boolean> {
+  const { statusCode } = await hub.app.inject({
+    method,
+    url,
+    headers: { authorization: `Bearer ${token}` },
+    ...(method === 'POST' ? { payload: { items: [] } } : {}),
+  });
+  return statusCode === 200;
+}

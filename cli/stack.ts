@@ -1,0 +1,226 @@
+/**
+ * Everything in one process: hub, gateway, broker and simulated boards, put together from the
+ * rooms. Exported as `motebridge/testing` as well.
+ */
+
+import { secureSession } from '../gateway/core/secure.js';
+import type { BoardId } from '../gateway/core/types.js';
+import { createRelayDoor, type RelayDoor } from '../gateway/doors/relay/index.js';
+import { createGateway, type Gateway } from '../gateway/index.js';
+import { startBroker } from '../gateway/links/broker.js';
+import type { Broker } from '../gateway/links/broker-options.js';
+import type { Link } from '../gateway/links/link.js';
+import { mqttLink } from '../gateway/links/mqtt.js';
+import { openBlobStore } from '../gateway/node/blobs.js';
+import { nodeClock } from '../gateway/node/clock.js';
+import { nodeCcm } from '../protocol/node-ccm.js';
+import { bookAdmin } from './board-admin.js';
+import type { BrokerPlace } from './board-config.js';
+import { HubClient } from './client.js';
+import { CliError } from './fault.js';
+import { type OwnHub, openOwnHub, reachable } from './own-hub.js';
+import { openParts, type Parts } from './parts.js';
+import { type Sims, startSims } from './sims.js';
+import type { Stack, StackOptions } from './stack-types.js';
+
+export type { Stack, StackOptions } from './stack-types.js';
+export type { SimChoice, SimKind } from './start-options.js';
+
+const POLL_MS = 50;
+
+/**
+ * Rejects when a part can't start, with everything that had started ended again; the error of a
+ * port that can't be had carries `part: 'broker'` where it is the broker's.
+ */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const building = new Building(options);
+  try {
+    return await building.run();
+  } catch (error) {
+    await building.end();
+    throw error;
+  }
+}
+
+class Building {
+  readonly #options: StackOptions;
+  readonly #clock = nodeClock();
+  readonly #log: NonNullable<StackOptions['log']>;
+  /** What ends each part, in the order they began. */
+  readonly #ends: (() => Promise<void> | void)[] = [];
+  #broker: Broker | undefined;
+  #gateway: Gateway | undefined;
+  #parts: Parts | undefined;
+  #sims: Sims | undefined;
+  #hub: HubClient | undefined;
+
+  constructor(options: StackOptions) {
+    this.#options = options;
+    this.#log = options.log ?? (() => undefined);
+  }
+
+  async run(): Promise<Stack> {
+    const { home, hub, sims: choices } = this.#options;
+    const parts = await openParts(home, (boardId) => this.#forget(boardId));
+    this.#ends.push(() => parts.close());
+    this.#parts = parts;
+    const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub);
+    const target = own ?? (hub as { url: string; token: string });
+    this.#hub = new HubClient({ url: target.url, token: target.token });
+    const { gateway, door } = await this.#gatewayOf(parts, target, own);
+    const place = await this.#linkTo(gateway, parts);
+    door.start();
+    if (choices.length > 0 && place !== undefined) this.#sims = await this.#play(parts, place);
+    return {
+      url: target.url,
+      token: target.token,
+      place,
+      admin: bookAdmin(parts.book, () => place ?? { host: '127.0.0.1', port: 1883, tls: false }, {
+        renamed: (boardId) => gateway.renamed(boardId),
+      }),
+      boards: () => gateway.boards(),
+      onPresence: (run) => gateway.on('presence', run),
+      simsReady: (ms) => this.#simsReady(ms),
+      stop: () => this.end(),
+    };
+  }
+
+  async #ownHub(parts: Parts, at: { host: string; port: number }): Promise<OwnHub> {
+    const own = await openOwnHub(parts, at);
+    this.#ends.push(() => own.hub.close());
+    return own;
+  }
+
+  async #gatewayOf(
+    parts: Parts,
+    target: { url: string; token: string },
+    own: OwnHub | undefined,
+  ): Promise<{ gateway: Gateway; door: RelayDoor }> {
+    const { journal, book, home } = parts;
+    const clock = this.#clock;
+    const blobs = await openBlobStore(home.path('blobs'));
+    const gateway = createGateway({
+      clock,
+      journal,
+      blobs,
+      keyOf: async (boardId) => book.key(boardId),
+      secure: (key, hello, welcome) => secureSession(nodeCcm, key, hello, welcome),
+      log: this.#log,
+    });
+    this.#gateway = gateway;
+    this.#ends.push(() => gateway.stop());
+    const door = createRelayDoor({
+      switchboard: gateway,
+      journal,
+      blobs,
+      clock,
+      random: Math.random,
+      hub: {
+        url: target.url,
+        ...(own === undefined ? { ownerToken: target.token } : { gatewayToken: own.gatewayToken }),
+      },
+      log: this.#log,
+    });
+    this.#ends.push(() => door.stop());
+    return { gateway, door };
+  }
+
+  /** Where boards connect; undefined without a broker. */
+  async #linkTo(gateway: Gateway, parts: Parts): Promise<BrokerPlace | undefined> {
+    const { broker } = this.#options;
+    if (broker === undefined) return undefined;
+    const clock = this.#clock;
+    let link: Link;
+    let place: BrokerPlace;
+    if ('url' in broker) {
+      const { url, username, password, address } = broker;
+      link = mqttLink({
+        url,
+        clock,
+        listener: gateway,
+        log: this.#linkLog,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+      });
+      place = { host: address.host, port: address.port, tls: address.tls };
+    } else {
+      const { host, port } = broker;
+      const password = (boardId: BoardId): string | undefined => parts.book.password(boardId);
+      const started = { host, port, clock, listener: gateway, password, log: this.#linkLog };
+      this.#broker = await startBroker(started).catch((error) => {
+        throw error instanceof Error ? Object.assign(error, { part: 'broker' }) : error;
+      });
+      link = this.#broker;
+      place = { host: reachable(host), port: this.#broker.port, tls: false };
+    }
+    this.#ends.push(() => link.close());
+    return place;
+  }
+
+  readonly #linkLog = (line: string, details?: Record<string, string | number>): void =>
+    this.#log(line, details ?? {});
+
+  async #play(parts: Parts, place: BrokerPlace): Promise<Sims> {
+    const { broker, sims: choices } = this.#options;
+    const seal = broker !== undefined && 'url' in broker && !broker.address.private;
+    const sims = await startSims({
+      book: parts.book,
+      folder: parts.home.path('sims'),
+      choices,
+      broker: { url: `${place.tls ? 'mqtts' : 'mqtt'}://${place.host}:${place.port}`, seal },
+      log: this.#log,
+    });
+    this.#ends.push(() => sims.stop());
+    return sims;
+  }
+
+  /** A board that was removed from the book is taken off everything that knew it. */
+  async #forget(boardId: BoardId): Promise<void> {
+    await this.#sims?.remove(boardId);
+    await this.#broker?.forget(boardId);
+    await this.#gateway?.forget(boardId);
+    const journal = this.#parts?.journal;
+    const deviceId = journal?.get('device', boardId);
+    if (journal === undefined || deviceId === undefined) return;
+    try {
+      await this.#hub?.removeDevice(deviceId);
+    } catch (error) {
+      throw new CliError(
+        'still_on_hub',
+        'The board was removed here, but the hub could not be told; revoke it there as well.',
+        undefined,
+        { cause: error instanceof Error ? error.message : 'unknown' },
+      );
+    }
+    await journal.put('device', boardId, undefined);
+  }
+
+  /** Callable means that the hub itself calls them online. */
+  async #simsReady(ms: number): Promise<boolean> {
+    const deadline = this.#clock.now() + ms;
+    for (;;) {
+      if (await this.#simsOnline()) return true;
+      if (this.#clock.now() > deadline) return false;
+      await new Promise<void>((done) => this.#clock.after(POLL_MS, done));
+    }
+  }
+
+  async #simsOnline(): Promise<boolean> {
+    const ids = (this.#sims?.ids ?? []).map((id) => this.#parts?.journal.get('device', id));
+    if (ids.includes(undefined)) return false;
+    const devices = (await this.#hub?.devices().catch(() => [])) ?? [];
+    const online = new Set(devices.filter((d) => d.online === true).map((d) => d.id));
+    return ids.every((id) => id !== undefined && online.has(id));
+  }
+
+  /** In the reverse order of their beginning; one that fails does not keep the others. */
+  async end(): Promise<void> {
+    for (const end of this.#ends.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        this.#log('a part did not end well', { error: String(error) });
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/** The gateway's side of a sealed session, as boards use it (frame.md "Sealing"). */
+import { SecureChannel } from '../../protocol/channel.js';
+import { SEAL } from '../../protocol/frame.js';
+import { FrameError } from '../../protocol/frame-error.js';
+import type { CcmMaker } from '../../protocol/sealing.js';
+import type { Seal } from './session.js';
+
+/** The session under a board's own key; `ccm` is Node's or Web Crypto's. */
+export async function secureSession(
+  ccm: CcmMaker,
+  key: Uint8Array,
+  hello: Uint8Array,
+  welcome: Uint8Array,
+): Promise<Seal> {
+  const input = { role: 'gateway', seal: SEAL.board, key, hello, welcome, ccm } as const;
+  const channel = await SecureChannel.create(input);
+  return {
+    seal: (message) => channel.seal(message),
+    async open(frame) {
+      const opened = await channel.open(frame);
+      if (opened.ok) return opened.body;
+      throw new SealRefused(opened.why);
+    },
+  };
+}
+
+/** A sealed frame that was dropped; `final` when the connection must end (amendment 10). */
+export class SealRefused extends FrameError {
+  readonly final: boolean;
+
+  constructor(why: string) {
+    super('bad_seal', `this sealed frame was dropped: ${why}`);
+    this.final = why === 'closed' || why === 'exhausted';
+  }
+}
