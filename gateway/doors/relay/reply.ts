@@ -11,7 +11,8 @@ export interface Pictures {
 }
 
 const NONE: Pictures = { urls: [], notes: [] };
-const MAX_PICTURES = 16;
+/** Units for all URLs together, so that they leave room for a result. */
+const PICTURE_UNITS = 3000;
 /** Units for each of the two places where a refusal's sentence stands. */
 const SENTENCE_UNITS = 3900;
 
@@ -20,8 +21,10 @@ export function replyText(outcome: Outcome, pictures: Pictures = NONE): string {
 }
 
 function good(outcome: Outcome & { kind: 'ok' }, { urls, notes }: Pictures): string {
-  const images = urls.slice(0, MAX_PICTURES);
-  const note = cutJson(notes.join(' '), 600);
+  const images = fitting(urls);
+  const left = urls.length - images.length;
+  const all = left === 0 ? notes : [`${left} more pictures are on the hub.`, ...notes];
+  const note = cutJson(all.join(' '), 600);
   const around = {
     ...(images.length === 0 ? {} : { images }),
     ...(note === '' ? {} : { note }),
@@ -41,6 +44,15 @@ function good(outcome: Outcome & { kind: 'ok' }, { urls, notes }: Pictures): str
     });
   // The sentence is longest when nothing is kept; its two numbers have as many digits at most.
   return cut(cutJson(text, PAYLOAD_UNITS - cut('').length));
+}
+
+function fitting(urls: string[]): string[] {
+  let units = 0;
+  const end = urls.findIndex((url) => {
+    units += JSON.stringify(url).length + 1;
+    return units > PICTURE_UNITS;
+  });
+  return end === -1 ? urls : urls.slice(0, end);
 }
 
 function bad(outcome: Exclude<Outcome, { kind: 'ok' }>): string {

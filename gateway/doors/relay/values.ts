@@ -36,16 +36,16 @@ export function coerce(param: Param, given: unknown): Coerced {
     }
     case 'bool': {
       if (typeof given === 'boolean') return { value: given };
-      const word = String(given).toLowerCase();
+      const word = wordOf(given)?.toLowerCase() ?? '';
       if (TRUE.includes(word)) return { value: true };
       return FALSE.includes(word) ? { value: false } : problem('kind');
     }
     case 'enum': {
       const values = param.values ?? [];
-      const word = String(given);
+      const word = wordOf(given);
       const found =
         values.find((v) => v === word) ??
-        values.find((v) => v.toLowerCase() === word.toLowerCase());
+        values.find((v) => v.toLowerCase() === word?.toLowerCase());
       return found === undefined ? problem('kind') : { value: found };
     }
     case 'json': {
@@ -56,6 +56,10 @@ export function coerce(param: Param, given: unknown): Coerced {
         : { problem: `${param.name} ${wrong}`, because: 'range' };
     }
   }
+}
+
+function wordOf(given: unknown): string | undefined {
+  return typeof given === 'string' || typeof given === 'number' ? String(given) : undefined;
 }
 
 /** A word as JSON where it is some, else the text itself. */
