@@ -59,7 +59,7 @@ describe('enrolment', () => {
       [{ a: 1 }, []],
       [undefined, []],
     ] as const) {
-      const { deviceId } = await t.enrol(`d${Math.random()}`, { capabilities: given });
+      const { deviceId } = await t.enrol(`given ${JSON.stringify(given)}`, { capabilities: given });
       const row = (await t.list()).find((one) => one.id === deviceId);
       expect(typeof row?.capabilities).toBe('string');
       expect(JSON.parse(String(row?.capabilities))).toEqual(stored);

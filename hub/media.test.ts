@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempFolder } from './cleanup.fixture.js';
-import { type TestHub, testHub, withDevice } from './hub.fixture.js';
+import { breakableStore, type TestHub, testHub, withDevice } from './hub.fixture.js';
 
 describe('media', () => {
   const png = Buffer.from('0123456789');
@@ -97,9 +97,13 @@ describe('media', () => {
 
   test('D87 a key that is none is not found before the storage is asked', async () => {
     const mediaDir = tempFolder();
-    const t = await testHub({ mediaDir });
+    const store = await breakableStore();
+    const t = await testHub({ mediaDir, database: store.database });
     const { body } = await upload(t, picture, t.token);
     expect(existsSync(join(mediaDir, String(body.key)))).toBe(true);
+    // A storage that is asked now could not answer 404.
+    store.break('io');
+    expect((await t.ask('GET', String(body.url))).status).toBe(503);
     for (const key of ['x', '..%2f..%2fetc%2fpasswd', `${body.key}.png`, '%00', 'hub.db']) {
       const answer = await t.ask('GET', `/media/${key}`);
       expect([answer.status, answer.body]).toEqual([404, { ok: false, error: 'not found' }]);

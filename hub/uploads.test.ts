@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type TestHub, withDevice } from './hub.fixture.js';
+import { breakableStore, type TestHub, withDevice } from './hub.fixture.js';
 
 const post = (t: TestHub, path: string, body: object) =>
   t.ask('POST', `/api/devices/${path}`, { body });
@@ -105,7 +105,8 @@ describe('events', () => {
   });
 
   test('D78 the ring keeps 200 and leaves other owners’ alone', async () => {
-    const { t, device } = await withDevice();
+    const { database } = await breakableStore();
+    const { t, device } = await withDevice({ database });
     const bob = (await t.hub.createOwner('bob')).token;
     const made = await t.ask('POST', '/api/devices', { as: bob, body: { name: 'b' } });
     const his = { deviceId: made.body.device_id, token: made.body.device_token };
@@ -114,6 +115,10 @@ describe('events', () => {
       post(t, 'event', { ...device, kind: 'device_note', detail: `${i}` }),
     );
     await Promise.all(all);
+    const kept = database.read((r) =>
+      r.get<{ n: number }>('SELECT count(*) AS n FROM events WHERE owner_id = ?', [t.ownerId]),
+    );
+    expect(kept?.n).toBe(200);
     const page = await t.events();
     expect(page.map((e) => e.detail)).toEqual(
       Array.from({ length: 50 }, (_, i) => `desk: ${180 + i}`),

@@ -1,7 +1,7 @@
 /** Who is asking: an owner by session or token, a device by its credential, or its gateway. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HubContext } from '../context.js';
-import { type DeviceRow, deviceById, deviceByToken } from '../devices.js';
+import { type DeviceRow, deviceByToken, ownedDevice } from '../devices.js';
 import { type Gateway, gatewayByToken } from '../gateways.js';
 import { type Owner, ownerBySession, ownerByToken } from '../owners.js';
 import { loginRequired, Refusal } from '../refusal.js';
@@ -83,9 +83,9 @@ export function deviceOf(
 ): DeviceRow {
   const { gateway } = request;
   const row = gateway
-    ? deviceById(ctx, credential.deviceId)
+    ? ownedDevice(ctx, gateway.owner_id, credential.deviceId)
     : deviceByToken(ctx, credential.deviceId, credential.token);
-  const good = row && row.revoked_at === null && (!gateway || row.gateway_id === gateway.id);
+  const good = row && (!gateway || row.gateway_id === gateway.id);
   if (!good) throw new Refusal(401, refusal);
   return row;
 }
