@@ -4,6 +4,7 @@ import { buildCatalog, type CapsPage, capsHash, capsPages } from './catalog.js';
 import { decodeMessage, FrameError } from './codec.js';
 import { toHex } from './identity.js';
 import type { MessageOf } from './messages.js';
+import { isName } from './signature.js';
 
 function read(pages: Uint8Array[]): CapsPage[] {
   return pages.map((bytes) => {
@@ -18,7 +19,7 @@ const page = (caps: Partial<MessageOf<'caps'>>): CapsPage => ({
   bytes: new Uint8Array(1),
 });
 
-const NAME = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/);
+const NAME = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/).filter(isName);
 const INPUT = fc.record({
   name: fc.string({ maxLength: 30 }).filter((s) => Buffer.byteLength(s) <= 64),
   platform: fc.constantFrom('', 'esp32'),
