@@ -97,6 +97,7 @@ class Owner {
 interface Measured {
   boards: number;
   echo: number[];
+  disk: number[];
   health: number[];
   gateway: number[];
   call: number[];
@@ -109,6 +110,7 @@ interface Measured {
 async function rounds(
   host: Host,
   owner: Owner,
+  home: string,
   echoId: string,
   boardIds: string[],
   devices: string[],
@@ -116,6 +118,7 @@ async function rounds(
   const all: Measured = {
     boards: boardIds.length,
     echo: [],
+    disk: [],
     health: [],
     gateway: [],
     call: [],
@@ -127,6 +130,7 @@ async function rounds(
   const next = (): string => devices[at++ % devices.length] ?? '';
   for (let round = -1; round < ROUNDS; round++) {
     const echo = await host.ask('echo', { boardId: echoId, times: CALLS, bytes: ECHO_BYTES });
+    const disk = await host.ask('disk', { home, times: CALLS });
     const health: number[] = [];
     for (let i = 0; i < CALLS; i++) {
       const begin = performance.now();
@@ -147,6 +151,7 @@ async function rounds(
     if (round < 0) continue;
     crowdMs += performance.now() - begin;
     all.echo.push(...echo);
+    all.disk.push(...disk);
     all.health.push(...health);
     all.gateway.push(...gateway);
     all.call.push(...call);
@@ -177,7 +182,7 @@ async function measure(count: number, say: Say): Promise<Measured> {
       const devices = await owner.devices(count);
       say(`call: ${count} boards are online at the hub`);
       const ids = boards.map(({ boardId }) => boardId);
-      return await rounds(host, owner, echoId, ids, devices);
+      return await rounds(host, owner, home, echoId, ids, devices);
     } finally {
       owner?.close();
       await fleet.end();
@@ -202,6 +207,7 @@ function rowsOf(m: Measured) {
   const met = percentile(m.call, 50) < AIM_P50_MS && percentile(m.call, 99) < AIM_P99_MS;
   return [
     row('bare MQTT pair', m.echo),
+    row('a page synced to disk', m.disk),
     row('GET /api/health', m.health),
     row('gateway to board and back', m.gateway),
     { ...row('owner’s HTTP call', m.call), verdict: verdict(met) },

@@ -76,9 +76,11 @@ export function reportText(report: Report): string {
     '',
     table(report.columns, report.rows),
   ];
-  if (report.aims.length > 0) lines.push('');
-  for (const aim of report.aims)
-    lines.push(`${verdict(aim.met).padEnd(6)} ${aim.name}: ${aim.says}`);
+  const missed = report.aims.filter((aim) => !aim.met);
+  if (report.aims.length > 0) {
+    lines.push('', `aims met: ${report.aims.length - missed.length} of ${report.aims.length}`);
+  }
+  for (const { name, says } of missed) lines.push(`missed  ${name}: ${says}`);
   if (report.notes.length > 0) lines.push('');
   for (const note of report.notes) lines.push(`- ${note}`);
   return `${lines.join('\n')}\n`;

@@ -13,7 +13,7 @@ import { type BoardSeed, type FleetRequests, serve } from './wire.js';
 const AT_ONCE = 64;
 
 const clock = nodeClock();
-const bare: { boardId: string; client: MqttClient }[] = [];
+const bare: { boardId: string; client: MqttClient; readyAt: number }[] = [];
 const stops: (() => Promise<void> | void)[] = [];
 const timers: NodeJS.Timeout[] = [];
 
@@ -35,16 +35,19 @@ function connectBare(
     ...(kind === 'bare' ? {} : { will: { topic, payload: state(0), qos: 1, retain: true } }),
   });
   stops.push(() => void client.end(true));
-  bare.push({ boardId, client });
   if (kind === 'echo') {
     client.on('message', (_topic, payload) =>
       client.publish(`mote/${boardId}/up`, payload, { qos: 1 }),
     );
   }
   return new Promise((resolve, reject) => {
+    const ready = (): void => {
+      bare.push({ boardId, client, readyAt: performance.now() });
+      resolve();
+    };
     const said = (): void => {
-      if (kind === 'bare') resolve();
-      else client.publish(topic, state(1), { qos: 1, retain: true }, () => resolve());
+      if (kind === 'bare') ready();
+      else client.publish(topic, state(1), { qos: 1, retain: true }, ready);
     };
     client.once('error', reject);
     client.once('connect', () => {
@@ -111,22 +114,22 @@ async function connectAll(ask: FleetRequests['connect']['ask']): Promise<{ ms: n
   return { ms: performance.now() - start };
 }
 
+/** As boards do: each at its own time after it came. */
 function beat(everyS: number): null {
-  const start = performance.now();
-  for (const [i, { boardId, client }] of bare.entries()) {
+  const now = performance.now();
+  const everyMs = everyS * 1000;
+  for (const { boardId, client, readyAt } of bare) {
     const send = (): void => {
-      const uptimeS = Math.round((performance.now() - start) / 1000) + 100_000;
+      const uptimeS = Math.round((performance.now() - readyAt) / 1000);
       const frame = Buffer.from(plainFrame({ type: 'beat', uptimeS }));
       client.publish(`mote/${boardId}/up`, frame, { qos: 1 });
     };
-    const first = setTimeout(
-      () => {
-        send();
-        timers.push(setInterval(send, everyS * 1000));
-      },
-      ((i + 1) / bare.length) * everyS * 1000,
-    );
-    timers.push(first);
+    const first = everyMs - ((now - readyAt) % everyMs);
+    const timer = setTimeout(() => {
+      send();
+      timers.push(setInterval(send, everyMs));
+    }, first);
+    timers.push(timer);
   }
   return null;
 }

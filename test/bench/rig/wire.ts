@@ -31,7 +31,9 @@ export type HostRequests = {
   echo: { ask: { boardId: string; times: number; bytes: number }; answer: number[] };
   /** The same call over the switchboard, without hub and HTTP; milliseconds of each. */
   call: { ask: { boardIds: string[]; verb: string; times: number }; answer: number[] };
-  /** Starts (with a name) or ends a CPU profile of this process; the answer is its JSON. */
+  /** Appends a page to a file and syncs it, one after the other; milliseconds of each. */
+  disk: { ask: { home: string; times: number }; answer: number[] };
+  /** Starts (with `begin`) or ends a CPU profile of this process; the answer is its JSON. */
   profile: { ask: { begin: boolean }; answer: string };
   stop: { ask: Record<string, never>; answer: null };
 };
@@ -55,7 +57,7 @@ export type FleetRequests = {
     ask: { port: number; kind: ClientKind; boards: BoardSeed[] };
     answer: { ms: number };
   };
-  /** Bare clients publish a beat each `everyS` seconds from now on, spread evenly. */
+  /** Bare clients publish a beat each `everyS` seconds after they came. */
   beat: { ask: { everyS: number }; answer: null };
   stop: { ask: Record<string, never>; answer: null };
 };
