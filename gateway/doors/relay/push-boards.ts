@@ -20,6 +20,8 @@ export class PushBoards {
   readonly #boardOf = new Map<string, BoardId>();
   /** What the hub was told last: name and catalog hash. */
   readonly #told = new Map<BoardId, string>();
+  /** States that are being told now, or that the hub refused a while ago. */
+  readonly #shut = new Map<BoardId, string>();
   readonly #queue = new Set<BoardId>();
   readonly #timers = new Set<Timer>();
   readonly #backoff: Backoff;
@@ -56,7 +58,9 @@ export class PushBoards {
 
   /** Registers the board unless the hub knows it just so. */
   refresh(board: BoardView): void {
-    if (!board.catalog || this.#told.get(board.id) === stateOf(board)) return;
+    const state = stateOf(board);
+    if (!board.catalog || this.#told.get(board.id) === state) return;
+    if (this.#shut.get(board.id) === state) return;
     this.#queue.add(board.id);
     this.#next();
   }
@@ -84,6 +88,8 @@ export class PushBoards {
     const { client, journal, switchboard, log, counters } = this.#deps;
     const board = switchboard.board(boardId);
     if (!board?.catalog) return;
+    const state = stateOf(board);
+    this.#shut.set(boardId, state);
     try {
       const { device_id } = await client.ask({
         method: 'POST',
@@ -96,7 +102,8 @@ export class PushBoards {
       if (before !== device_id) await journal.put('device', boardId, device_id);
       if (before !== undefined && before !== device_id) this.#boardOf.delete(before);
       this.#boardOf.set(device_id, boardId);
-      this.#told.set(boardId, stateOf(board));
+      this.#told.set(boardId, state);
+      this.#shut.delete(boardId);
       this.#backoff.reset();
       this.#registered(board, device_id);
     } catch (error) {
@@ -104,9 +111,13 @@ export class PushBoards {
       counters.count('boards.refused');
       if (error instanceof HubRefused && !isTransient(error)) {
         log('the hub does not take a board', { board: boardId, error: error.error });
-        this.#later(REFUSED_MS, () => this.#queue.add(boardId));
+        this.#later(REFUSED_MS, () => {
+          this.#shut.delete(boardId);
+          this.#queue.add(boardId);
+        });
         return;
       }
+      this.#shut.delete(boardId);
       this.#queue.add(boardId);
       if (this.#waiting) return;
       // One wait for all: what hinders one board (no hub, no login, no journal) hinders each.

@@ -59,7 +59,7 @@ export function coerce(param: Param, given: unknown): Coerced {
 }
 
 function wordOf(given: unknown): string | undefined {
-  return typeof given === 'string' || typeof given === 'number' ? String(given) : undefined;
+  return typeof given === 'object' ? undefined : String(given);
 }
 
 /** A word as JSON where it is some, else the text itself. */
