@@ -225,7 +225,10 @@ export class TinyBoard {
     const before = this.strikes.halted;
     try {
       await this.request('heartbeat', { capabilities: this.#capabilities() }, heartbeatReply);
-      if (before) this.#later('poll', 0, () => this.#fetch());
+      if (before) {
+        this.#later('poll', 0, () => this.#fetch());
+        this.#ready();
+      }
     } catch (error) {
       this.#deps.counters.count('tiny.heartbeat_failed');
       this.#deps.log('a heartbeat failed', { board: this.#id, error: String(error) });
