@@ -3,7 +3,7 @@ import { Encoder } from 'cbor-x';
 import { encodeMessage } from '../../protocol/codec.js';
 import type { Report, Section } from './report.js';
 import { verdict } from './report.js';
-import { jsonOf, SAMPLES } from './samples.js';
+import { jsonOf, namedOf, SAMPLES } from './samples.js';
 
 const keyed = new Encoder({ useRecords: false, variableMapSize: true, tagUint8Array: false });
 
@@ -33,7 +33,7 @@ function measure(): Report {
   for (const sample of SAMPLES) {
     const frame = encodeMessage(sample.message).length;
     const json = Buffer.byteLength(JSON.stringify(jsonOf(sample)));
-    const cbor = keyed.encode(sample.named).length;
+    const cbor = keyed.encode(namedOf(sample)).length;
     const overhead = sample.payload ? frame - sample.payload.length : null;
     const { aim } = sample;
     const figure = aim?.of === 'overhead' ? (overhead ?? frame) : frame;

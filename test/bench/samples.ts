@@ -10,9 +10,9 @@ import type { Message } from '../../protocol/messages.js';
 export interface Sample {
   name: string;
   message: Message;
-  /** The same content under its names; byte strings as Uint8Array. */
-  named: Record<string, unknown>;
-  /** Holds the JSON of `named` to the same bounds as the message table does. */
+  /** The same content under its names, where the message itself speaks in numbers. */
+  named?: Record<string, unknown>;
+  /** Holds its JSON to the same bounds as the message table does. */
   schema: z.ZodType;
   /** Bytes that the sender asked to carry; what is over them is overhead. */
   payload?: Uint8Array;
@@ -84,17 +84,6 @@ export const SAMPLES: readonly Sample[] = [
       battery: 87,
       maxCalls: 4,
     },
-    named: {
-      type: 'hello',
-      version: 1,
-      boardId,
-      bootId: ids.bootId,
-      nonce,
-      maxMessage: 1_024,
-      capsHash,
-      battery: 87,
-      maxCalls: 4,
-    },
     schema: z.object({
       type: kind('hello'),
       version: z.number().int().min(0).max(255),
@@ -111,14 +100,12 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'BEAT',
     message: { type: 'beat', uptimeS: 1_209_600 },
-    named: { type: 'beat', uptimeS: 1_209_600 },
     schema: z.object({ type: kind('beat'), uptimeS: u32 }),
     aim: { of: 'message', bytes: 8 },
   },
   {
     name: 'BEAT with battery',
     message: { type: 'beat', uptimeS: 1_209_600, battery: 87 },
-    named: { type: 'beat', uptimeS: 1_209_600, battery: 87 },
     schema: z.object({
       type: kind('beat'),
       uptimeS: u32,
@@ -188,14 +175,12 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'ACK',
     message: { type: 'ack', callId: 0xffff_ffff },
-    named: { type: 'ack', callId: 0xffff_ffff },
     schema: z.object({ type: kind('ack'), callId: u32 }),
     aim: { of: 'message', bytes: 7 },
   },
   {
     name: 'PROGRESS',
     message: { type: 'progress', callId: ids.callId, percent: 40, note: 'refreshing' },
-    named: { type: 'progress', callId: ids.callId, percent: 40, note: 'refreshing' },
     schema: z.object({
       type: kind('progress'),
       callId: u32,
@@ -206,7 +191,6 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'RESULT of a status',
     message: { type: 'result', callId: ids.callId, status: 0, value: status },
-    named: { type: 'result', callId: ids.callId, status: 0, value: status },
     schema: z.object({
       type: kind('result'),
       callId: u32,
@@ -232,13 +216,6 @@ export const SAMPLES: readonly Sample[] = [
       code: 'panel_busy',
       message: 'The panel is still refreshing; try again in 2 s.',
     },
-    named: {
-      type: 'failure',
-      callId: ids.callId,
-      status: 1,
-      code: 'panel_busy',
-      message: 'The panel is still refreshing; try again in 2 s.',
-    },
     schema: z.object({
       type: kind('failure'),
       callId: u32,
@@ -250,7 +227,6 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'SETTLED',
     message: { type: 'settled', callId: ids.callId },
-    named: { type: 'settled', callId: ids.callId },
     schema: z.object({ type: kind('settled'), callId: u32 }),
   },
   {
@@ -278,14 +254,6 @@ export const SAMPLES: readonly Sample[] = [
       detail: { button: 'done', card: 'kv' },
       ageMs: 120,
     },
-    named: {
-      type: 'event',
-      bootId: ids.bootId,
-      seq: 90_210,
-      kind: 'tap',
-      detail: { button: 'done', card: 'kv' },
-      ageMs: 120,
-    },
     schema: z.object({
       type: kind('event'),
       bootId: u32,
@@ -298,22 +266,12 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'BLOB_DATA of 512',
     message: { type: 'blobData', blobId: 71, offset: 24_576, bytes: filled(512, 5) },
-    named: { type: 'blobData', blobId: 71, offset: 24_576, bytes: filled(512, 5) },
     schema: z.object({ type: kind('blobData'), blobId: u32, offset: u32, bytes: z.base64url() }),
     payload: encodeValue(filled(512, 5)),
   },
   {
     name: 'TRANSCRIPT of 200',
     message: {
-      type: 'transcript',
-      bootId: ids.bootId,
-      seq: 90_211,
-      text: 'Remind me to take the bins out at half past seven, and tell me how cold it gets tonight. '
-        .repeat(3)
-        .slice(0, 200),
-      durationS: 6,
-    },
-    named: {
       type: 'transcript',
       bootId: ids.bootId,
       seq: 90_211,
@@ -332,6 +290,11 @@ export const SAMPLES: readonly Sample[] = [
   },
 ];
 
+/** The content of a sample under its names; byte strings as Uint8Array. */
+export function namedOf(sample: Sample): Record<string, unknown> {
+  return sample.named ?? { ...sample.message };
+}
+
 /** The JSON of a sample: what a board without this protocol would send. */
 export function jsonOf(sample: Sample): Record<string, unknown> {
   const plain = (value: unknown): unknown => {
@@ -340,5 +303,5 @@ export function jsonOf(sample: Sample): Record<string, unknown> {
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
   };
-  return plain(sample.named) as Record<string, unknown>;
+  return plain(namedOf(sample)) as Record<string, unknown>;
 }
