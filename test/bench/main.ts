@@ -23,6 +23,10 @@ function chosen(names: readonly string[]): readonly Section[] {
   return names.length === 0 ? SECTIONS : SECTIONS.filter(({ name }) => names.includes(name));
 }
 
+function why(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -37,9 +41,15 @@ async function main(): Promise<void> {
   const reports: Report[] = [];
   const start = performance.now();
   for (const section of sections) {
-    const report = await section.run(say);
-    reports.push(report);
-    process.stdout.write(`${reportText(report)}\n`);
+    try {
+      const report = await section.run(say);
+      reports.push(report);
+      process.stdout.write(`${reportText(report)}\n`);
+    } catch (error) {
+      // The other figures are worth having all the same.
+      process.stdout.write(`${section.name}: not measured, ${why(error)}\n\n`);
+      process.exitCode = 1;
+    }
   }
   const aims = reports.flatMap((report) => report.aims);
   const met = aims.filter((aim) => aim.met).length;
@@ -52,6 +62,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`bench: ${why(error)}\n`);
   process.exitCode = 1;
 });
