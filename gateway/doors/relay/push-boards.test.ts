@@ -32,6 +32,23 @@ describe('boards at the hub', () => {
     expect(hub.of(BOARDS)[1]?.body.capabilities).toEqual(['beep']);
   });
 
+  it('that come online while they are being registered are told as online', async () => {
+    const { hub, clock, switchboard } = await world();
+    hub.once(BOARDS, () => {
+      switchboard.set(B, 'online');
+      return json(200, { ok: true, device_id: `dev-${B}` });
+    });
+    switchboard.set(B, 'unreachable');
+    await clock.advance(1_000);
+    const told = hub
+      .of(UP)
+      .flatMap(
+        (request) => request.body.items as { device_id: string; presence?: { state: string } }[],
+      )
+      .filter((item) => item.device_id === `dev-${B}` && item.presence);
+    expect(told.at(-1)?.presence?.state).toBe('online');
+  });
+
   it('that are refused are tried again later and hinder no other', async () => {
     const hub = new FakeHub();
     hub.once(BOARDS, () => no(409, 'this board belongs to another owner'));

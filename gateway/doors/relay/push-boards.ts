@@ -105,7 +105,8 @@ export class PushBoards {
       this.#told.set(boardId, state);
       this.#shut.delete(boardId);
       this.#backoff.reset();
-      this.#registered(board, device_id);
+      // It may have come online, or gone, while the hub was asked.
+      this.#registered(switchboard.board(boardId) ?? board, device_id);
     } catch (error) {
       if (this.#stopped) return;
       counters.count('boards.refused');
