@@ -6,12 +6,12 @@ import { z } from 'zod';
 import type { Value } from '../../../protocol/kinds.js';
 import { askReply, TINY_LIMITS, TINY_ROUTES } from '../../../protocol/tiny.js';
 import type { BoardId } from '../../core/types.js';
+import { plainJson } from '../prompt/plain.js';
 import { type Ask, HubRefused, HubUnreachable, isTransient } from './client.js';
 import type { RelayDeps } from './deps.js';
 import { ItemPump } from './item-pump.js';
 import type { Media } from './media.js';
 import type { Pending } from './pending.js';
-import { plainJson } from './plain.js';
 import { textOf } from './up-items.js';
 
 export interface AsksDeps extends RelayDeps {

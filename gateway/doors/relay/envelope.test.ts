@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { catalogOf, EINK, TALKER, verb } from './boards.fixture.js';
+import { catalogOf, EINK, TALKER, verb } from '../prompt/boards.fixture.js';
 import { asked } from './envelope.js';
 
 describe('what an envelope asks', () => {

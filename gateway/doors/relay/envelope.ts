@@ -3,8 +3,8 @@ import type { BoardCatalog, Verb } from '../../../protocol/catalog.js';
 import { readEnvelope } from '../../../protocol/relay.js';
 import { cutUtf8 } from '../../../protocol/text.js';
 import type { Call, Outcome } from '../../core/types.js';
-import { helpText } from './help.js';
-import { readPrompt } from './prompt.js';
+import { helpText } from '../prompt/help.js';
+import { readPrompt } from '../prompt/prompt.js';
 
 export type Asked = Pick<Call, 'verb' | 'args' | 'envelope'> & {
   /** Set where the gateway answers by itself. */

@@ -4,7 +4,7 @@
  */
 import type { Value } from '../../../protocol/kinds.js';
 import type { BoardId, Presence, Progress } from '../../core/types.js';
-import { plainJson } from './plain.js';
+import { plainJson } from '../prompt/plain.js';
 import { presenceOf, type Unnumbered } from './up-items.js';
 
 export interface Entry {

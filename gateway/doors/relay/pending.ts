@@ -1,8 +1,8 @@
 /** Items of the journal that wait for the upstream, and those it will never take. */
 import type { Journal } from '../../core/journal.js';
 import type { UpItem } from '../../core/types.js';
+import { plainJson } from '../prompt/plain.js';
 import { type RelayDeps, ROOM } from './deps.js';
-import { plainJson } from './plain.js';
 
 export interface Pending {
   id: number;

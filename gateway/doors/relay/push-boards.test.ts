@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../core/types.js';
-import { catalogOf, EINK, verb } from './boards.fixture.js';
+import { catalogOf, EINK, verb } from '../prompt/boards.fixture.js';
 import { FakeHub, json, no } from './hub.fixture.js';
 import { A, B, World } from './world.fixture.js';
 

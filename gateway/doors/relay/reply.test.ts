@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Value } from '../../../protocol/kinds.js';
 import { PAYLOAD_UNITS, replyPayload } from '../../../protocol/relay.js';
 import type { Outcome } from '../../core/types.js';
-import { base64Of, plainJson } from './plain.js';
+import { base64Of, plainJson } from '../prompt/plain.js';
 import { cutJson, replyText } from './reply.js';
 
 const ok = (value: Value): Outcome => ({ kind: 'ok', value, blobs: [] });

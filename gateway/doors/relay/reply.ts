@@ -1,7 +1,7 @@
 /** An outcome as the payload of a reply: JSON text of at most 8,192 UTF-16 units, always. */
 import { PAYLOAD_UNITS } from '../../../protocol/relay.js';
 import type { Outcome } from '../../core/types.js';
-import { plainJson } from './plain.js';
+import { plainJson } from '../prompt/plain.js';
 
 export interface Pictures {
   /** Hosted media, in the board's order; a stock client shows the first two. */

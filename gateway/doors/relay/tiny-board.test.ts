@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { catalogOf, EINK, verb } from './boards.fixture.js';
+import { catalogOf, EINK, verb } from '../prompt/boards.fixture.js';
 import { FakeHub, no } from './hub.fixture.js';
 import { A, World } from './world.fixture.js';
 

@@ -13,13 +13,13 @@ import {
 } from '../../../protocol/tiny.js';
 import type { CallRecord } from '../../core/journal.js';
 import type { BoardId, BoardView, Outcome } from '../../core/types.js';
+import { base64Of, plainJson } from '../prompt/plain.js';
 import { Asks } from './asks.js';
 import { HubRefused } from './client.js';
 import { envelopeOf, type Mode, type ModeState, type RelayDeps } from './deps.js';
 import { ItemPump } from './item-pump.js';
 import { Media } from './media.js';
 import { type Pending, putAside } from './pending.js';
-import { base64Of, plainJson } from './plain.js';
 import { replyText } from './reply.js';
 import { TinyBoard } from './tiny-board.js';
 import { textOf } from './up-items.js';

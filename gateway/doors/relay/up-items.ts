@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { upItem } from '../../../protocol/gateway-api.js';
 import type { Value } from '../../../protocol/kinds.js';
 import type { Presence, UpItem } from '../../core/types.js';
-import { plainJson } from './plain.js';
+import { plainJson } from '../prompt/plain.js';
 
 type UpBody = z.infer<typeof upItem>;
 /** An item before it gets its number, which happens when it is sent. */

@@ -16,7 +16,7 @@ import type {
   SwitchboardEvents,
   UpItem,
 } from '../../core/types.js';
-import { EINK } from './boards.fixture.js';
+import { EINK } from '../prompt/boards.fixture.js';
 import { type FakeHub, HUB } from './hub.fixture.js';
 import { createRelayDoor, type RelayDoor, type RelayDoorOptions } from './index.js';
 
