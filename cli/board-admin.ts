@@ -6,6 +6,7 @@ import {
   type BoardBookFault,
   type BoardEntry,
 } from '../gateway/node/boards.js';
+import { endpointSecret } from '../protocol/identity.js';
 import { type BoardConfig, type BrokerPlace, boardConfig } from './board-config.js';
 import { CliError, EXIT, type ExitCode } from './fault.js';
 
@@ -17,6 +18,7 @@ export const adminRequest = z.discriminatedUnion('op', [
     host: z.string().max(255).optional(),
   }),
   z.object({ op: z.literal('remove'), board: z.string().max(256) }),
+  z.object({ op: z.literal('endpoint'), board: z.string().max(256) }),
   z.object({ op: z.literal('rename'), board: z.string().max(256), name: z.string().max(256) }),
 ]);
 export type AdminRequest = z.infer<typeof adminRequest>;
@@ -38,6 +40,15 @@ export const configShape = z.object({
   }),
 }) satisfies z.ZodType<BoardConfig>;
 
+/** What a hub elsewhere is told to call a board by; the URL is null where nothing serves it. */
+export const endpointShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  url: z.string().nullable(),
+  secret: z.string(),
+});
+export type BoardEndpoint = z.infer<typeof endpointShape>;
+
 /** Answers `boards` to list, the configuration to add, the board to the rest. */
 export interface BoardAdmin {
   ask(request: AdminRequest): Promise<unknown>;
@@ -54,6 +65,8 @@ const EXITS: Readonly<Record<BoardBookFault, ExitCode>> = {
 
 export interface AdminHooks {
   renamed?(boardId: string): void;
+  /** Where the endpoint door serves, if it does. */
+  endpointUrl?: string | undefined;
 }
 
 /** The admin over the book itself; `place` says where boards will find the broker. */
@@ -73,12 +86,14 @@ export function bookAdmin(
         hooks.renamed?.(board.boardId);
         return shown(board);
       }
+      case 'endpoint': {
+        const board = shown(book.find(request.board));
+        const secret = endpointSecret(board.id, keyOf(book, board.id));
+        return { id: board.id, name: board.name, url: hooks.endpointUrl ?? null, secret };
+      }
       case 'add': {
         const board = await book.add(request.name);
-        const key = book.key(board.boardId);
-        if (key === undefined) {
-          throw new CliError('no_key', 'The new board’s key was not kept; try again.');
-        }
+        const key = keyOf(book, board.boardId);
         const at = place();
         return boardConfig(shown(board), key, { ...at, host: request.host ?? at.host });
       }
@@ -92,6 +107,12 @@ export function bookAdmin(
         throw new CliError(code, error.message, EXITS[error.code]);
       }),
   };
+}
+
+function keyOf(book: BoardBook, boardId: string): Uint8Array {
+  const key = book.key(boardId);
+  if (key === undefined) throw new CliError('no_key', 'The board’s key was not kept; try again.');
+  return key;
 }
 
 const shown = ({ boardId, name, addedAt }: BoardEntry): BoardShown => ({

@@ -1,5 +1,6 @@
 /** What `start` runs, and what it is told. */
 import type { BoardView } from '../gateway/core/types.js';
+import type { EndpointServerOptions } from '../gateway/node/endpoint-server.js';
 import type { BoardAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import type { ExternalBroker, SimChoice } from './start-options.js';
@@ -11,6 +12,8 @@ export interface StackOptions {
   /** An own broker, one elsewhere, or none. */
   broker: { host: string; port: number } | ExternalBroker | undefined;
   sims: SimChoice[];
+  /** Where hubs elsewhere may call boards by URL. */
+  endpoint?: EndpointServerOptions | undefined;
   /** For the log; holds no secret. */
   log?: (what: string, about: Record<string, unknown>) => void;
 }
@@ -21,6 +24,8 @@ export interface Stack {
   /** The owner's token. */
   readonly token: string;
   readonly place: BrokerPlace | undefined;
+  /** Where the endpoint door serves, if it does. */
+  readonly endpointUrl: string | undefined;
   readonly admin: BoardAdmin;
   boards(): BoardView[];
   onPresence(run: (board: BoardView) => void): () => void;

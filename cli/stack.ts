@@ -3,8 +3,10 @@
  * rooms. Exported as `motebridge/testing` as well.
  */
 
+import type { BlobStore } from '../gateway/core/blob-store.js';
 import { secureSession } from '../gateway/core/secure.js';
 import type { BoardId } from '../gateway/core/types.js';
+import { createEndpointDoor } from '../gateway/doors/endpoint.js';
 import { createRelayDoor, type RelayDoor } from '../gateway/doors/relay/index.js';
 import { createGateway, type Gateway } from '../gateway/index.js';
 import { startBroker } from '../gateway/links/broker.js';
@@ -13,6 +15,8 @@ import type { Link } from '../gateway/links/link.js';
 import { mqttLink } from '../gateway/links/mqtt.js';
 import { openBlobStore } from '../gateway/node/blobs.js';
 import { nodeClock } from '../gateway/node/clock.js';
+import { boardOfSecret } from '../gateway/node/endpoint-secret.js';
+import { startEndpointServer } from '../gateway/node/endpoint-server.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
 import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
@@ -67,7 +71,8 @@ class Building {
     const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub);
     const target = own ?? (hub as { url: string; token: string });
     this.#hub = new HubClient({ url: target.url, token: target.token });
-    const { gateway, door } = await this.#gatewayOf(parts, target, own);
+    const { gateway, door, blobs } = await this.#gatewayOf(parts, target, own);
+    const endpointUrl = await this.#serveEndpoint(gateway, blobs, parts);
     const place = await this.#linkTo(gateway, parts);
     door.start();
     if (choices.length > 0 && place !== undefined) this.#sims = await this.#play(parts, place);
@@ -75,8 +80,10 @@ class Building {
       url: target.url,
       token: target.token,
       place,
+      endpointUrl,
       admin: bookAdmin(parts.book, () => place ?? { host: '127.0.0.1', port: 1883, tls: false }, {
         renamed: (boardId) => gateway.renamed(boardId),
+        endpointUrl,
       }),
       boards: () => gateway.boards(),
       onPresence: (run) => gateway.on('presence', run),
@@ -95,7 +102,7 @@ class Building {
     parts: Parts,
     target: { url: string; token: string },
     own: OwnHub | undefined,
-  ): Promise<{ gateway: Gateway; door: RelayDoor }> {
+  ): Promise<{ gateway: Gateway; door: RelayDoor; blobs: BlobStore }> {
     const { journal, book, home } = parts;
     const clock = this.#clock;
     const blobs = await openBlobStore(home.path('blobs'));
@@ -122,7 +129,25 @@ class Building {
       log: this.#log,
     });
     this.#ends.push(() => door.stop());
-    return { gateway, door };
+    return { gateway, door, blobs };
+  }
+
+  /** The URL under which hubs elsewhere may call boards; undefined where that is off. */
+  async #serveEndpoint(
+    switchboard: Gateway,
+    blobs: BlobStore,
+    { book }: Parts,
+  ): Promise<string | undefined> {
+    const { endpoint } = this.#options;
+    if (endpoint === undefined) return undefined;
+    const boardOf = (secret: string): BoardId | undefined => boardOfSecret(book, secret);
+    const door = createEndpointDoor({ switchboard, blobs, boardOf });
+    const server = await startEndpointServer(door, endpoint).catch((error) => {
+      throw error instanceof Error ? Object.assign(error, { part: 'endpoint' }) : error;
+    });
+    this.#ends.push(() => server.close());
+    const scheme = endpoint.tls === undefined ? 'http' : 'https';
+    return `${scheme}://${reachable(endpoint.host)}:${server.port}`;
   }
 
   /** Where boards connect; undefined without a broker. */

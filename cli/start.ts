@@ -1,4 +1,5 @@
 /** `motebridge start`: brings everything up, says where it is, and ends it cleanly. */
+import { readFileSync } from 'node:fs';
 import type { BoardView } from '../gateway/core/types.js';
 import type { StartFlags } from './commands/start.js';
 import { startControl } from './control.js';
@@ -38,8 +39,30 @@ export function stackOptions(io: Io, flags: StartFlags): StackOptions {
           ? { host: flags.brokerHost, port: flags.brokerPort }
           : undefined,
     sims,
+    endpoint: endpointOptions(flags),
     log: logger(io),
   };
+}
+
+function endpointOptions(flags: StartFlags): StackOptions['endpoint'] {
+  const { endpointPort: port, endpointHost: host, endpointCert: cert, endpointKey: key } = flags;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw usage('--endpoint-cert and --endpoint-key go together: certificate and private key.');
+  }
+  if (port === undefined && cert !== undefined) {
+    throw usage('--endpoint-cert needs --endpoint-port <n>, where boards are to be served.');
+  }
+  if (port === undefined) return undefined;
+  if (cert === undefined || key === undefined) return { host, port };
+  return { host, port, tls: { cert: pem(cert), key: pem(key) } };
+}
+
+function pem(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(`${file} can't be read (${systemCode(error)}); name a PEM file.`);
+  }
 }
 
 /** Only where it was asked for: what a person has to know is said by other means. */
@@ -125,18 +148,26 @@ class Ending {
 /** Words for what commonly keeps it from starting; the rest comes as it is. */
 export function startFault(
   error: unknown,
-  flags: Pick<StartFlags, 'port' | 'brokerPort'>,
+  flags: Pick<StartFlags, 'port' | 'brokerPort' | 'endpointPort'>,
 ): unknown {
   const code = systemCode(error);
-  const broker = error instanceof Error && 'part' in error && error.part === 'broker';
-  const [option, port] = broker
-    ? (['--broker-port', flags.brokerPort] as const)
-    : (['--port', flags.port] as const);
-  const what = broker ? 'broker' : 'hub';
+  const part = error instanceof Error && 'part' in error ? error.part : 'hub';
+  const [what, flag, port] =
+    part === 'broker'
+      ? (['broker', '--broker', flags.brokerPort] as const)
+      : part === 'endpoint'
+        ? (['endpoint door', '--endpoint', flags.endpointPort] as const)
+        : (['hub', '-', flags.port] as const);
+  const option = `${flag}-port`;
   if (code === 'EADDRINUSE') {
     return new CliError(
       'port_in_use',
       `Port ${port} for the ${what} is in use; choose another one with ${option} <n>, or ${option} 0 for any.`,
+    );
+  }
+  if (part === 'endpoint' && code.startsWith('ERR_')) {
+    return usage(
+      `The certificate or key given with --endpoint-cert and --endpoint-key can't be used (${code}); give both as PEM files that belong together.`,
     );
   }
   if (code === 'EACCES') {
@@ -146,10 +177,9 @@ export function startFault(
     );
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    const flag = broker ? '--broker-host' : '--host';
     return new CliError(
       'address',
-      `The ${what} can't listen at that address (${code}); give one of this machine's addresses with ${flag}.`,
+      `The ${what} can't listen at that address (${code}); give one of this machine's addresses with ${flag}-host.`,
     );
   }
   return error;
@@ -170,6 +200,7 @@ function greet(io: Io, stack: Stack, options: StackOptions, flags: StartFlags): 
   if (place !== undefined) {
     print(io, `  broker  ${place.tls ? 'mqtts' : 'mqtt'}://${place.host}:${place.port}`);
   }
+  if (stack.endpointUrl !== undefined) print(io, `  boards  ${stack.endpointUrl}`);
   print(io, `  data    ${options.home}`);
   print(io);
   const words = commandWords(io.env);

@@ -52,3 +52,14 @@ export function mqttPassword(key: Uint8Array): string {
   if (key.length !== 16) throw new FrameError('bad_field', 'a board key is 16 bytes');
   return base64url(hkdf(sha256, key, undefined, MQTT_INFO, 32));
 }
+
+const ENDPOINT_INFO = new TextEncoder().encode('mote endpoint');
+
+/**
+ * The bearer by which a hub calls one board behind a gateway: `mote_`, the board's id, `_`, and
+ * 43 characters derived from its key as the MQTT password is, with the info `mote endpoint`.
+ */
+export function endpointSecret(boardId: string, key: Uint8Array): string {
+  if (key.length !== 16) throw new FrameError('bad_field', 'a board key is 16 bytes');
+  return `mote_${boardId}_${base64url(hkdf(sha256, key, undefined, ENDPOINT_INFO, 32))}`;
+}

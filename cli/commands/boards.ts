@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { type AdminRequest, boardShape, configShape } from '../board-admin.js';
+import { type AdminRequest, boardShape, configShape, endpointShape } from '../board-admin.js';
 import { type BoardConfig, cHeader } from '../board-config.js';
 import { ControlGone, controlAdmin } from '../control.js';
 import { CliError, systemCode, usage } from '../fault.js';
@@ -67,6 +67,22 @@ export function addBoards(program: Command, { io }: Context): void {
       const gone = boardShape.parse(await ask(io, flags, { op: 'remove', board }));
       if (flags.json === true) printJson(io, { ok: true, ...gone });
       else print(io, `Removed ${clean(gone.name)} (${gone.id}).`);
+    });
+
+  sub(
+    'endpoint',
+    'URL and secret by which a hub elsewhere calls the board',
+    '{"ok":true,"id":…,"name":…,"url":…,"secret":…}',
+  )
+    .argument('<board>', 'name or id')
+    .action(async (board: string, flags: Flags) => {
+      const made = endpointShape.parse(await ask(io, flags, { op: 'endpoint', board }));
+      if (flags.json === true) printJson(io, { ok: true, ...made });
+      else {
+        print(io, `  url     ${made.url ?? '(none: start with --endpoint-port <n>)'}`);
+        print(io, `  secret  ${made.secret}`);
+        note(io, 'Hubs call by https only. The secret works the board: keep it to yourself.');
+      }
     });
 
   sub('rename', 'give a board another name', '{"ok":true,"id":…,"name":…}')

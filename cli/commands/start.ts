@@ -15,6 +15,10 @@ export interface StartFlags extends JsonFlag {
   sim?: string;
   hub?: string;
   token?: string;
+  endpointHost: string;
+  endpointPort?: number;
+  endpointCert?: string;
+  endpointKey?: string;
 }
 
 const AFTER = `
@@ -37,6 +41,10 @@ export function addStart(program: Command, context: Context): void {
     .option('--mqtt <url>', 'use this broker instead: mqtt[s]://[user:password@]host[:port]')
     .option('--hub <url>', 'use the hub at this address instead of an own one')
     .option('--token <token>', 'your session token at that hub')
+    .option('--endpoint-port <n>', 'serve boards to hubs that call by URL', whole(0, 65_535))
+    .option('--endpoint-host <address>', 'where that listens', '127.0.0.1')
+    .option('--endpoint-cert <file>', 'its TLS certificate (PEM); else put a proxy in front')
+    .option('--endpoint-key <file>', 'the certificate’s private key (PEM)')
     .addHelpText('after', AFTER);
   withJson(withHome(command), 'one line when it serves: {"ready":true,"url":…,"token":…}');
   command.action(async (flags: StartFlags) => {
