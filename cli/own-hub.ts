@@ -10,15 +10,23 @@ export interface OwnHub {
   readonly gatewayToken: string;
 }
 
+export interface OwnHubOptions {
+  host: string;
+  port: number;
+  /** Under which people and agents reach it, where that is another address (a reverse proxy's). */
+  publicUrl?: string;
+}
+
 /** Where the gateway's credential at the own hub is kept, sealed. */
 const ROOM = 'hub';
 const KEY = 'own';
 
-export async function openOwnHub(
-  parts: Parts,
-  at: { host: string; port: number },
-): Promise<OwnHub> {
-  const hub = await createHub({ home: parts.home.folder });
+export async function openOwnHub(parts: Parts, at: OwnHubOptions): Promise<OwnHub> {
+  const { publicUrl } = at;
+  const hub = await createHub({
+    home: parts.home.folder,
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+  });
   try {
     const { token, ownerId } = await ownerOf(hub, parts);
     const gatewayToken = await credentialOf(hub, parts, ownerId);

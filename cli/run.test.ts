@@ -65,6 +65,18 @@ describe('usage', () => {
     [['start', '--sim', 'toaster'], /no simulated board "toaster"; choose from eink, env, camera/],
     [['start', '--sim', 'eink', '--no-broker'], /need a broker/],
     [['start', '--hub', 'http://127.0.0.1:1'], /--hub and --token go together/],
+    [['start', '--public-url', 'https://x/y'], /an origin without a path/],
+    [['start', '--public-url', 'hub.example'], /--public-url is not a URL/],
+    [
+      ['start', '--hub', 'http://x', '--token', 't', '--public-url', 'https://y'],
+      /for a hub of your own/,
+    ],
+    [['start', '--endpoint-cert', 'a.pem'], /--endpoint-cert and --endpoint-key go together/],
+    [['start', '--endpoint-cert', 'a', '--endpoint-key', 'b'], /needs --endpoint-port/],
+    [
+      ['start', '--endpoint-port', '0', '--endpoint-cert', 'no.pem', '--endpoint-key', 'no.pem'],
+      /no.pem can't be read \(ENOENT\)/,
+    ],
     [['devices', '--url', 'ftp://x'], /must begin with http/],
     [['devices', '--url', 'http://u:p@x'], /must not hold a user name/],
     [['frame', 'decode', 'xyz'], /pairs of hex digits/],

@@ -3,12 +3,13 @@ import type { BoardView } from '../gateway/core/types.js';
 import type { EndpointServerOptions } from '../gateway/node/endpoint-server.js';
 import type { BoardAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
+import type { OwnHubOptions } from './own-hub.js';
 import type { ExternalBroker, SimChoice } from './start-options.js';
 
 export interface StackOptions {
   home: string;
   /** An own hub, or one elsewhere with the owner's session token there. */
-  hub: { host: string; port: number } | { url: string; token: string };
+  hub: OwnHubOptions | { url: string; token: string };
   /** An own broker, one elsewhere, or none. */
   broker: { host: string; port: number } | ExternalBroker | undefined;
   sims: SimChoice[];

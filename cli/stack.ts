@@ -22,7 +22,7 @@ import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import { HubClient } from './client.js';
 import { CliError } from './fault.js';
-import { type OwnHub, openOwnHub, reachable } from './own-hub.js';
+import { type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { openParts, type Parts } from './parts.js';
 import { type Sims, startSims } from './sims.js';
 import type { Stack, StackOptions } from './stack-types.js';
@@ -92,7 +92,7 @@ class Building {
     };
   }
 
-  async #ownHub(parts: Parts, at: { host: string; port: number }): Promise<OwnHub> {
+  async #ownHub(parts: Parts, at: OwnHubOptions): Promise<OwnHub> {
     const own = await openOwnHub(parts, at);
     this.#ends.push(() => own.hub.close());
     return own;

@@ -26,11 +26,14 @@ export function stackOptions(io: Io, flags: StartFlags): StackOptions {
   if ((flags.hub === undefined) !== (flags.token === undefined)) {
     throw usage('--hub and --token go together: the hub elsewhere and your token there.');
   }
+  if (flags.hub !== undefined && flags.publicUrl !== undefined) {
+    throw usage('--public-url is for a hub of your own; leave it out with --hub.');
+  }
   return {
     home: chooseHome(io.env, flags.home).path,
     hub:
       flags.hub === undefined || flags.token === undefined
-        ? { host: flags.host, port: flags.port }
+        ? { host: flags.host, port: flags.port, ...publicUrl(flags) }
         : { url: baseUrl(flags.hub, '--hub'), token: flags.token },
     broker:
       flags.mqtt !== undefined
@@ -42,6 +45,13 @@ export function stackOptions(io: Io, flags: StartFlags): StackOptions {
     endpoint: endpointOptions(flags),
     log: logger(io),
   };
+}
+
+function publicUrl({ publicUrl: url }: StartFlags): { publicUrl?: string } {
+  if (url === undefined) return {};
+  const base = baseUrl(url, '--public-url');
+  if (base === new URL(base).origin) return { publicUrl: base };
+  throw usage('--public-url is an origin without a path: the hub needs a host name of its own.');
 }
 
 function endpointOptions(flags: StartFlags): StackOptions['endpoint'] {

@@ -13,6 +13,7 @@ export interface StartFlags extends JsonFlag {
   broker: boolean;
   mqtt?: string;
   sim?: string;
+  publicUrl?: string;
   hub?: string;
   token?: string;
   endpointHost: string;
@@ -35,6 +36,7 @@ export function addStart(program: Command, context: Context): void {
     .option('--sim <list>', 'simulated boards: eink, env, camera, as in eink,env:3,camera')
     .option('--host <address>', 'where the hub listens', '127.0.0.1')
     .option('--port <n>', 'the hub’s port; 0 for any', whole(0, 65_535), HUB_PORT)
+    .option('--public-url <url>', 'the address people reach the hub by, behind a reverse proxy')
     .option('--broker-host <address>', 'where the broker listens', '127.0.0.1')
     .option('--broker-port <n>', 'the broker’s port; 0 for any', whole(0, 65_535), BROKER_PORT)
     .option('--no-broker', 'run no broker')

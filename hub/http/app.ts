@@ -18,6 +18,8 @@ export async function createApp(ctx: HubContext): Promise<App> {
     // The hub's own log says what matters; a line for each request would say too much.
     logger: false,
     forceCloseConnections: true,
+    // A reverse proxy on this machine tells whose request it carries; nobody else is believed.
+    trustProxy: 'loopback',
     routerOptions: { maxParamLength: 256 },
     // Paths that can't even be decoded never reach a route.
     frameworkErrors: (error, _request, reply) => {
