@@ -32,16 +32,17 @@ export interface PresenceView {
 type Listener = (event: OwnerEvent) => void;
 
 export class OwnerBus {
-  private readonly listeners = new Map<string, Set<Listener>>();
+  private readonly listeners = new Map<string, Map<Listener, () => void>>();
 
   count(ownerId: string): number {
     return this.listeners.get(ownerId)?.size ?? 0;
   }
 
-  on(ownerId: string, listener: Listener): () => void {
-    const set = this.listeners.get(ownerId) ?? new Set();
+  /** `end` is called when the owner's listeners are sent away. */
+  on(ownerId: string, listener: Listener, end: () => void): () => void {
+    const set = this.listeners.get(ownerId) ?? new Map<Listener, () => void>();
     this.listeners.set(ownerId, set);
-    set.add(listener);
+    set.set(listener, end);
     return () => {
       set.delete(listener);
       if (set.size === 0) this.listeners.delete(ownerId);
@@ -49,6 +50,11 @@ export class OwnerBus {
   }
 
   tell(ownerId: string, event: OwnerEvent): void {
-    for (const listener of this.listeners.get(ownerId) ?? []) listener(event);
+    for (const listener of this.listeners.get(ownerId)?.keys() ?? []) listener(event);
+  }
+
+  /** Ends every stream of an owner, when somebody's right to one of them ended. */
+  hangUp(ownerId: string): void {
+    for (const end of [...(this.listeners.get(ownerId)?.values() ?? [])]) end();
   }
 }

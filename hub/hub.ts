@@ -12,9 +12,12 @@ import { createApp } from './http/app.js';
 import type { SseStream } from './http/sse.js';
 import type { App } from './http/types.js';
 import { type HubLimits, LIMITS } from './limits.js';
-import { createOwner, createToken, type Owner, owners, revokeOwnerToken } from './owners.js';
+import { removeOwner } from './owner-removal.js';
+import { createOwner, type Owner, type OwnerView, owners, ownerViews } from './owners.js';
 import { Refusal } from './refusal.js';
 import { sweep } from './retention.js';
+import { accountRoutes } from './routes/account.js';
+import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
 import { gatewayRoutes } from './routes/gateway.js';
 import { mediaRoutes } from './routes/media.js';
@@ -24,6 +27,7 @@ import { sessionRoutes } from './routes/session.js';
 import { streamRoutes } from './routes/stream.js';
 import { uploadRoutes } from './routes/uploads.js';
 import { useDeviceRoutes } from './routes/use-device.js';
+import { createToken, revokeSecret } from './tokens.js';
 import { type UseDeviceReply, type UseDeviceRequest, useDevice } from './use-device.js';
 import { Waiters } from './waiters.js';
 
@@ -57,6 +61,10 @@ export interface Hub {
   /** The first owner and a token for it, or undefined where there is an owner already. */
   bootstrap(name?: string): Promise<{ ownerId: string; token: string } | undefined>;
   createOwner(name: string): Promise<{ ownerId: string; token: string }>;
+  /** The owners in the order in which they came, with what each has. */
+  describeOwners(): OwnerView[];
+  /** Takes an owner and everything of the owner's away, for good. */
+  removeOwner(ownerId: string): Promise<boolean>;
   createToken(ownerId: string, label: string): Promise<string>;
   revokeToken(token: string): Promise<boolean>;
   enrolGateway(
@@ -109,6 +117,8 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   ctx.streams.onChange = (gatewayId) => tellPresence(ctx, gatewayId);
   const app = await createApp(ctx);
   sessionRoutes(app, ctx);
+  accountRoutes(app, ctx);
+  cliLoginRoutes(app, ctx);
   deviceRoutes(app, ctx);
   relayRoutes(app, ctx);
   uploadRoutes(app, ctx);
@@ -146,8 +156,10 @@ async function assemble(ctx: HubContext): Promise<Hub> {
       return owners(ctx).length > 0 ? undefined : createOwner(ctx, name);
     },
     createOwner: (name) => createOwner(ctx, name),
-    createToken: (ownerId, label) => createToken(ctx, ownerId, label),
-    revokeToken: (token) => revokeOwnerToken(ctx, token),
+    describeOwners: () => ownerViews(ctx),
+    removeOwner: (ownerId) => removeOwner(ctx, ownerId),
+    createToken: async (ownerId, label) => (await createToken(ctx, ownerId, label)).token,
+    revokeToken: (token) => revokeSecret(ctx, token),
     async enrolGateway(ownerId, name) {
       const made = await enrolGateway(ctx, ownerId, name);
       return { gateway_id: made.id, gateway_token: made.token };

@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 export const OWNER_TOKEN = /^mto_[A-Za-z0-9_-]{43}$/;
 
 /** A secret of 256 bits behind a prefix that says what it is; shown once, kept as its hash. */
-export function newSecret(prefix: 'mto_' | 'mgw_' | 'tind_' | 'mts_'): string {
+export function newSecret(prefix: 'mto_' | 'mgw_' | 'tind_' | 'mts_' | 'mtc_'): string {
   return prefix + randomBytes(32).toString('base64url');
 }
 

@@ -1,13 +1,22 @@
-/** Owners, their tokens and their browser sessions. Secrets are kept as hashes only. */
+/** Owners and their browser sessions. Secrets are kept as hashes only. */
 
 import { audit } from './audit.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
-import { hashOf, newId, newSecret, OWNER_TOKEN } from './ids.js';
+import { hashOf, newId, newSecret } from './ids.js';
+import { addToken, type TokenOwner } from './tokens.js';
 
 export interface Owner {
   id: string;
   name: string;
+}
+
+/** For who runs the hub. */
+export interface OwnerView extends Owner {
+  /** Unix seconds. */
+  created_at: number;
+  /** Live ones. */
+  devices: number;
 }
 
 /** A browser's session, in seconds. */
@@ -16,34 +25,20 @@ export const SESSION_S = 30 * 86_400;
 const insertOwner = query<{ id: string; name: string; s: number }>()((p) =>
   tables.insertInto('owners').values({ id: p.id, name: p.name, created_at: p.s }),
 );
-const insertToken = query<{ hash: string; owner: string; label: string; s: number }>()((p) =>
-  tables.insertInto('tokens').values({
+const insertSession = query<{
+  hash: string;
+  owner: string;
+  token: string;
+  s: number;
+  end: number;
+}>()((p) =>
+  tables.insertInto('sessions').values({
     hash: p.hash,
     owner_id: p.owner,
-    label: p.label,
     created_at: p.s,
-    revoked_at: null,
+    expires_at: p.end,
+    token_id: p.token,
   }),
-);
-const byToken = query<{ hash: string }>()((p) =>
-  tables
-    .selectFrom('tokens')
-    .innerJoin('owners', 'owners.id', 'tokens.owner_id')
-    .where('tokens.hash', '=', p.hash)
-    .where('tokens.revoked_at', 'is', null)
-    .select(['owners.id', 'owners.name']),
-);
-const revokeToken = query<{ hash: string; s: number }>()((p) =>
-  tables
-    .updateTable('tokens')
-    .set({ revoked_at: p.s })
-    .where('hash', '=', p.hash)
-    .where('revoked_at', 'is', null),
-);
-const insertSession = query<{ hash: string; owner: string; s: number; end: number }>()((p) =>
-  tables
-    .insertInto('sessions')
-    .values({ hash: p.hash, owner_id: p.owner, created_at: p.s, expires_at: p.end }),
 );
 const bySession = query<{ hash: string; s: number }>()((p) =>
   tables
@@ -62,6 +57,26 @@ const dropOldSessions = query<{ s: number }>()((p) =>
 const allOwners = query<Record<string, never>>()(() =>
   tables.selectFrom('owners').select(['id', 'name']).orderBy('created_at').orderBy('id'),
 );
+const views = query<Record<string, never>>()(() =>
+  tables
+    .selectFrom('owners')
+    .leftJoin('devices', (join) =>
+      join.onRef('devices.owner_id', '=', 'owners.id').on('devices.revoked_at', 'is', null),
+    )
+    .groupBy('owners.id')
+    .orderBy('owners.created_at')
+    .orderBy('owners.id')
+    .select((eb) => [
+      'owners.id',
+      'owners.name',
+      'owners.created_at',
+      eb.fn.count<number>('devices.id').as('devices'),
+    ]),
+);
+
+export function ownerViews(ctx: HubContext): OwnerView[] {
+  return ctx.db.read((r) => views.all(r, {}));
+}
 
 export function owners(ctx: HubContext): Owner[] {
   return ctx.db.read((r) => allOwners.all(r, {}));
@@ -73,39 +88,13 @@ export async function createOwner(
   name: string,
 ): Promise<{ ownerId: string; token: string }> {
   const ownerId = newId();
-  const token = newSecret('mto_');
   const s = ctx.time.seconds();
-  await ctx.db.write((w) => {
+  return ctx.db.write((w) => {
     insertOwner.run(w, { id: ownerId, name, s });
-    insertToken.run(w, { hash: hashOf(token), owner: ownerId, label: 'first', s });
+    const { token } = addToken(w, ownerId, { label: 'first', kind: 'owner', expiresAt: null }, s);
     audit(w, ownerId, 'owner.create', name, s * 1000);
+    return { ownerId, token };
   });
-  return { ownerId, token };
-}
-
-export async function createToken(
-  ctx: HubContext,
-  ownerId: string,
-  label: string,
-): Promise<string> {
-  const token = newSecret('mto_');
-  const s = ctx.time.seconds();
-  await ctx.db.write((w) => {
-    insertToken.run(w, { hash: hashOf(token), owner: ownerId, label, s });
-    audit(w, ownerId, 'token.create', label, s * 1000);
-  });
-  return token;
-}
-
-/** False where the token was unknown or revoked already. */
-export async function revokeOwnerToken(ctx: HubContext, token: string): Promise<boolean> {
-  const s = ctx.time.seconds();
-  return ctx.db.write((w) => revokeToken.run(w, { hash: hashOf(token), s }) > 0);
-}
-
-export function ownerByToken(ctx: HubContext, token: string): Owner | undefined {
-  if (!OWNER_TOKEN.test(token)) return undefined;
-  return ctx.db.read((r) => byToken.get(r, { hash: hashOf(token) }));
 }
 
 export function ownerBySession(ctx: HubContext, secret: string): Owner | undefined {
@@ -114,13 +103,14 @@ export function ownerBySession(ctx: HubContext, secret: string): Owner | undefin
 }
 
 /** The secret for the cookie. */
-export async function openSession(ctx: HubContext, owner: Owner): Promise<string> {
+export async function openSession(ctx: HubContext, by: TokenOwner): Promise<string> {
   const secret = newSecret('mts_');
   const s = ctx.time.seconds();
   await ctx.db.write((w) => {
     dropOldSessions.run(w, { s });
-    insertSession.run(w, { hash: hashOf(secret), owner: owner.id, s, end: s + SESSION_S });
-    audit(w, owner.id, 'session.open', owner.name, s * 1000);
+    const end = s + SESSION_S;
+    insertSession.run(w, { hash: hashOf(secret), owner: by.id, token: by.tokenId, s, end });
+    audit(w, by.id, 'session.open', by.name, s * 1000);
   });
   return secret;
 }

@@ -89,6 +89,31 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX stored_items_device ON stored_items (device_id, seq)',
     ],
   },
+  {
+    id: 3,
+    name: 'tokens by kind and end, codes of command-line logins, subscriptions to push',
+    sql: [
+      "ALTER TABLE tokens ADD COLUMN id TEXT NOT NULL DEFAULT ''",
+      "ALTER TABLE tokens ADD COLUMN kind TEXT NOT NULL DEFAULT 'owner'",
+      'ALTER TABLE tokens ADD COLUMN last_used_at INTEGER',
+      'ALTER TABLE tokens ADD COLUMN expires_at INTEGER',
+      'UPDATE tokens SET id = lower(hex(randomblob(6)))',
+      'CREATE UNIQUE INDEX tokens_id ON tokens (id)',
+      'CREATE INDEX tokens_owner ON tokens (owner_id)',
+      // The token that opened a session; the session ends with it.
+      'ALTER TABLE sessions ADD COLUMN token_id TEXT',
+      `CREATE TABLE login_codes (
+        hash TEXT PRIMARY KEY, state_hash TEXT NOT NULL,
+        owner_id TEXT NOT NULL REFERENCES owners(id), label TEXT NOT NULL,
+        expires_at INTEGER NOT NULL) STRICT`,
+      'CREATE INDEX login_codes_end ON login_codes (expires_at)',
+      'CREATE INDEX audit_owner ON audit (owner_id, seq)',
+      `CREATE TABLE push_subscriptions (
+        endpoint TEXT PRIMARY KEY, owner_id TEXT NOT NULL REFERENCES owners(id),
+        p256dh TEXT NOT NULL, auth TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT`,
+      'CREATE INDEX push_subscriptions_owner ON push_subscriptions (owner_id)',
+    ],
+  },
 ];
 
 /** A database of a newer version: opening it with this one could lose what it does not know. */

@@ -5,12 +5,39 @@ export interface Schema {
   owners: { id: string; name: string; created_at: number };
   tokens: {
     hash: string;
+    /** What it is called where its secret must not be said. */
+    id: string;
     owner_id: string;
     label: string;
+    /** `owner`, or `cli` where it came of a command-line login. */
+    kind: string;
     created_at: number;
+    last_used_at: number | null;
+    expires_at: number | null;
     revoked_at: number | null;
   };
-  sessions: { hash: string; owner_id: string; created_at: number; expires_at: number };
+  sessions: {
+    hash: string;
+    owner_id: string;
+    created_at: number;
+    expires_at: number;
+    /** The token that opened it. */
+    token_id: string | null;
+  };
+  login_codes: {
+    hash: string;
+    state_hash: string;
+    owner_id: string;
+    label: string;
+    expires_at: number;
+  };
+  push_subscriptions: {
+    endpoint: string;
+    owner_id: string;
+    p256dh: string;
+    auth: string;
+    created_at: number;
+  };
   gateways: {
     id: string;
     owner_id: string;

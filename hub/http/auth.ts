@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HubContext } from '../context.js';
 import { type DeviceRow, deviceByToken, ownedDevice } from '../devices.js';
 import { type Gateway, gatewayByToken } from '../gateways.js';
-import { type Owner, ownerBySession, ownerByToken } from '../owners.js';
+import { type Owner, ownerBySession } from '../owners.js';
 import { loginRequired, Refusal } from '../refusal.js';
+import { ownerByToken } from '../tokens.js';
 
 export const COOKIE = 'tiny_session';
 
@@ -14,19 +15,30 @@ export function bearerOf(request: FastifyRequest): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1];
 }
 
+/** Whether a page of the hub itself asks; undefined where the asker does not say. */
+export function fromOwnPage(ctx: HubContext, request: FastifyRequest): boolean | undefined {
+  const { origin } = request.headers;
+  if (origin === undefined) return undefined;
+  return origin === ctx.publicUrl || origin === `${request.protocol}://${request.host}`;
+}
+
+/** A cookie travels by itself; a page of another origin must not act with it. */
+function foreign(ctx: HubContext, request: FastifyRequest): boolean {
+  if (request.method === 'GET' || request.method === 'HEAD') return false;
+  const site = request.headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  return fromOwnPage(ctx, request) === false;
+}
+
 /** The session's owner. Where a cookie is present it is the one that counts (A0). */
 export function sessionOwner(ctx: HubContext, request: FastifyRequest): Owner | undefined {
   const cookie = request.cookies[COOKIE];
   if (cookie !== undefined) {
-    // A cookie travels by itself; a page of another site must not act with it.
-    const site = request.headers['sec-fetch-site'];
-    if (site === 'cross-site' && request.method !== 'GET' && request.method !== 'HEAD') {
-      return undefined;
-    }
-    return ownerBySession(ctx, cookie);
+    return foreign(ctx, request) ? undefined : ownerBySession(ctx, cookie);
   }
   const bearer = bearerOf(request);
-  return bearer === undefined ? undefined : ownerByToken(ctx, bearer);
+  const found = bearer === undefined ? undefined : ownerByToken(ctx, bearer);
+  return found && { id: found.id, name: found.name };
 }
 
 /** For `onRequest`: refuses before the body is looked at (statement 1). */

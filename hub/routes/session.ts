@@ -4,15 +4,20 @@ import { bodyOf, filled, refusal } from '../../protocol/tiny.js';
 import type { HubContext } from '../context.js';
 import { COOKIE, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
-import { closeSession, openSession, ownerByToken, SESSION_S } from '../owners.js';
+import { closeSession, openSession, SESSION_S } from '../owners.js';
 import { Refusal } from '../refusal.js';
+import { ownerByToken } from '../tokens.js';
 
 const owner = z.object({ id: z.string(), name: z.string() });
 const loginReply = z.object({ ok: z.literal(true), owner });
 
-export function sessionRoutes(app: App, ctx: HubContext): void {
+export function cookieOptions(ctx: HubContext) {
   const secure = ctx.publicUrl?.startsWith('https:') ?? false;
-  const cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure } as const;
+  return { path: '/', httpOnly: true, sameSite: 'lax', secure } as const;
+}
+
+export function sessionRoutes(app: App, ctx: HubContext): void {
+  const cookie = cookieOptions(ctx);
 
   app.post(
     '/api/login',
@@ -28,7 +33,7 @@ export function sessionRoutes(app: App, ctx: HubContext): void {
       if (!found) throw new Refusal(401, 'unknown token');
       const secret = await openSession(ctx, found);
       reply.setCookie(COOKIE, secret, { ...cookie, maxAge: SESSION_S });
-      return { ok: true as const, owner: found };
+      return { ok: true as const, owner: { id: found.id, name: found.name } };
     },
   );
 

@@ -1,6 +1,7 @@
 /** `GET /api/stream` (session, SSE): events, presence, readings as they become durable. */
 
 import { TINY_LIMITS } from '../../protocol/tiny.js';
+import type { OwnerEvent } from '../bus.js';
 import type { HubContext } from '../context.js';
 import { eventsSince } from '../events.js';
 import { ownerOf, sessionGate } from '../http/auth.js';
@@ -30,11 +31,12 @@ export function streamRoutes(app: App, ctx: HubContext, open: Set<SseStream>): v
         stream.send('event', event.data, event.id);
         last = event.id;
       }
-      const off = ctx.bus.on(owner, (event) => {
+      const listener = (event: OwnerEvent): void => {
         // What was read as missed may be told once more by its writer.
         if (event.type !== 'event') stream.send(event.type, event.data);
         else if (event.id > last) stream.send('event', event.data, event.id);
-      });
+      };
+      const off = ctx.bus.on(owner, listener, () => stream.end());
     },
   );
 }
