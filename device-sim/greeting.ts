@@ -199,7 +199,8 @@ export class Greeting {
     try {
       const message = decodeMessage(body, this.#deps.maxMessage);
       if (message.type === 'error') this.#deps.error(message);
-      else this.#deps.message(message);
+      // The WELCOME again, sealed, is the gateway's proof and nothing more.
+      else if (message.type !== 'welcome') this.#deps.message(message);
     } catch (error) {
       this.#deps.refused(error);
     }

@@ -16,7 +16,7 @@ import { Lane, type LaneDeps } from './lane.js';
 import type { Limits } from './limits.js';
 import { PresenceWatch } from './presence.js';
 import { SealRefused } from './secure.js';
-import { type Seal, Session } from './session.js';
+import { openSealed, type Seal, Session } from './session.js';
 import type { BoardId, BoardView, Clock, Path, Timer } from './types.js';
 
 export interface BoardDeps {
@@ -52,6 +52,8 @@ export class Board {
   #session: Session | undefined;
   /** Sealed sessions that no sealed frame has verified yet, by path. */
   readonly #unverified = new Map<Path, Session>();
+  /** Paths whose end came while a greeting or a frame of theirs was worked on. */
+  readonly #ended = new WeakSet<Path>();
   #ready = false;
   #capsTimer: Timer | undefined;
   #capsTries = 0;
@@ -142,6 +144,7 @@ export class Board {
   }
 
   closed(path: Path): void {
+    this.#ended.add(path);
     this.#unverified.delete(path);
     if (this.#session?.path !== path) return;
     this.#dropSession();
@@ -185,24 +188,34 @@ export class Board {
   }
 
   async #sealed(path: Path, frame: Uint8Array): Promise<void> {
-    const session =
-      this.#unverified.get(path) ?? (this.#session?.path === path ? this.#session : undefined);
-    if (!session?.seal) {
+    // The session that stands comes first: a recorded HELLO opens another and must not end it.
+    const standing = this.#session?.path === path ? this.#session : undefined;
+    const sessions = [standing, this.#unverified.get(path)].filter((each) => each?.seal);
+    if (sessions.length === 0) {
       this.guard.count('ignored.sealed');
       return;
     }
     try {
-      const body = await session.seal.open(frame);
+      const { session, body } = await openSealed(sessions as Session[], frame);
+      if (this.#ended.has(path)) return;
       if (!session.verified) {
-        session.verified = true;
+        session.prove();
         this.#unverified.delete(path);
         this.#adopt(session);
       }
       this.#dispatch(session, decodeMessage(body, this.#deps.limits.maxMessage), body);
     } catch (error) {
-      if (error instanceof SealRefused && error.final) path.close(error.message);
+      if (error instanceof SealRefused) this.#badSeal(path, error);
       this.#refused(path, frame, error);
     }
+  }
+
+  #badSeal(path: Path, error: SealRefused): void {
+    if (error.why === 'bad_tag' && this.guard.within('logged.bad_seal', 1)) {
+      const about = { board: this.id, via: path.via, why: error.message };
+      this.#deps.log('a board’s seal does not verify', about);
+    }
+    if (error.final) path.close(error.message);
   }
 
   async #greet(path: Path, hello: MessageOf<'hello'>, body: Uint8Array): Promise<void> {
@@ -221,13 +234,17 @@ export class Board {
       return refuse('version', `this gateway speaks version ${PROTOCOL_VERSION}`);
     }
     const key = path.mustSeal || hello.nonce ? await this.#deps.keyOf(this.id) : undefined;
-    if (path.mustSeal && !(key && hello.nonce)) {
+    const seals = key !== undefined && hello.nonce !== null;
+    if (path.mustSeal && !seals) {
       return refuse('sealing_required', 'this link is open to others: sealed frames only');
     }
-    const seals = key !== undefined && hello.nonce !== null;
+    if (!seals && this.#session?.path === path && this.#session.seal) {
+      return refuse('sealing_required', 'this connection is sealed and stays so');
+    }
     const wantCaps = !hello.capsHash || boardIdText(hello.capsHash) !== this.#caps.catalog?.hash;
     const welcome = encodeMessage(welcomeTo(this.#deps, this.id, wantCaps, seals));
     const seal = seals ? await this.#deps.secure(key, body, welcome) : undefined;
+    if (this.#ended.has(path)) return;
     const session = new Session(path, hello, welcome, seal, this.#deps.limits);
     this.#put(path, welcome);
     if (seal) this.#unverified.set(path, session);

@@ -1,5 +1,5 @@
 /** The gateway's side of a sealed session, as boards use it (frame.md "Sealing"). */
-import { SecureChannel } from '../../protocol/channel.js';
+import { type NotOpened, SecureChannel } from '../../protocol/channel.js';
 import { SEAL } from '../../protocol/frame.js';
 import { FrameError } from '../../protocol/frame-error.js';
 import type { CcmMaker } from '../../protocol/sealing.js';
@@ -24,12 +24,19 @@ export async function secureSession(
   };
 }
 
+const WHY: Partial<Record<NotOpened, string>> = {
+  bad_tag:
+    'this sealed frame does not verify: it was sealed with a key that is not the key this ' +
+    'gateway has for the board, or in another session; it was dropped',
+  closed: 'ten sealed frames did not verify: the connection ends',
+};
+
 /** A sealed frame that was dropped; `final` when the connection must end (amendment 10). */
 export class SealRefused extends FrameError {
   readonly final: boolean;
 
-  constructor(why: string) {
-    super('bad_seal', `this sealed frame was dropped: ${why}`);
+  constructor(readonly why: NotOpened) {
+    super('bad_seal', WHY[why] ?? `this sealed frame was dropped: ${why}`);
     this.final = why === 'closed' || why === 'exhausted';
   }
 }

@@ -6,6 +6,7 @@ import { encodeMessage } from '../../protocol/codec.js';
 import { plainFrame } from '../../protocol/frame.js';
 import type { Message, MessageOf } from '../../protocol/messages.js';
 import type { Limits } from './limits.js';
+import { SealRefused } from './secure.js';
 import type { Path } from './types.js';
 
 /** A sealed session after HELLO and WELCOME, as `protocol/channel.ts` makes it. */
@@ -52,7 +53,19 @@ export class Session {
       this.#put(plainFrame(message));
       return;
     }
-    const bytes = encodeMessage(message);
+    this.#sealed(seal, encodeMessage(message));
+  }
+
+  /**
+   * A sealed frame of the board has verified: it hears its WELCOME again, sealed. Nothing of a
+   * WELCOME counts before that (amendment 2), and there may be nothing else to say for hours.
+   */
+  prove(): void {
+    this.verified = true;
+    if (this.seal) this.#sealed(this.seal, this.welcome);
+  }
+
+  #sealed(seal: Seal, bytes: Uint8Array): void {
     this.#out = this.#out
       .then(async () => this.#put(await seal.seal(bytes)))
       .catch(() => {
@@ -68,4 +81,24 @@ export class Session {
       this.path.close('sending failed');
     }
   }
+}
+
+/**
+ * The message in a frame that one of the sessions can open, tried in their order. Rejects as the
+ * last one does, or as the first that says the connection must end.
+ */
+export async function openSealed(
+  sessions: readonly Session[],
+  frame: Uint8Array,
+): Promise<{ session: Session; body: Uint8Array }> {
+  let refused: unknown;
+  for (const session of sessions) {
+    try {
+      const body = await session.seal?.open(frame);
+      if (body) return { session, body };
+    } catch (error) {
+      if (!(refused instanceof SealRefused && refused.final)) refused = error;
+    }
+  }
+  throw refused;
 }
