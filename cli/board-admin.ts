@@ -10,16 +10,19 @@ import { endpointSecret } from '../protocol/identity.js';
 import { type BoardConfig, type BrokerPlace, boardConfig } from './board-config.js';
 import { CliError, EXIT, type ExitCode } from './fault.js';
 
+/** Bounded where it is read; the book says what is wrong with a name. */
+const words = z.string().max(65_536);
+
 export const adminRequest = z.discriminatedUnion('op', [
   z.object({ op: z.literal('list') }),
   z.object({
     op: z.literal('add'),
-    name: z.string().max(256),
+    name: words,
     host: z.string().max(255).optional(),
   }),
-  z.object({ op: z.literal('remove'), board: z.string().max(256) }),
-  z.object({ op: z.literal('endpoint'), board: z.string().max(256) }),
-  z.object({ op: z.literal('rename'), board: z.string().max(256), name: z.string().max(256) }),
+  z.object({ op: z.literal('remove'), board: words }),
+  z.object({ op: z.literal('endpoint'), board: words }),
+  z.object({ op: z.literal('rename'), board: words, name: words }),
 ]);
 export type AdminRequest = z.infer<typeof adminRequest>;
 

@@ -64,7 +64,7 @@ export function encodeFrame(io: Io, text: string, flags: { json?: boolean; bare?
     bytes = flags.bare === true ? encodeMessage(message) : plainFrame(message);
   } catch (error) {
     // What can't be made of the words is a matter of the words.
-    if (error instanceof FrameError) throw usage(`${oneLine(error.message, 300)}.`);
+    if (error instanceof FrameError) throw usage(`${oneLine(error.message, 600)}.`);
     throw error;
   }
   const hex = toHex(bytes);

@@ -9,6 +9,8 @@ const CODES: Readonly<Record<string, ExitCode>> = {
 
 /** What a person can do next: by code, or else by outcome. */
 const WAYS: Readonly<Record<string, string>> = {
+  login_required: 'set MOTEBRIDGE_TOKEN to the one that `motebridge start` prints',
+  too_big: 'send less at once',
   no_such_device: '`motebridge devices` lists what is there',
   unreachable: 'see `motebridge devices` for what is online',
   refused: '`motebridge call <board> help` lists what it takes',

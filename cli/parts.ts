@@ -21,7 +21,7 @@ export async function openParts(
   forget: (boardId: BoardId) => Promise<void> = async () => undefined,
 ): Promise<Parts> {
   const home = await openHome(folder).catch((error) => {
-    if (error instanceof HomeUnavailable) throw new CliError('home_in_use', error.message);
+    if (error instanceof HomeUnavailable) throw new CliError(error.code, error.message);
     throw error;
   });
   let journal: Journal | undefined;

@@ -63,6 +63,9 @@ describe('usage', () => {
     [['snapshot', 'eink', '-o', '-', '--json'], /both want stdout/],
     [['start', '--port', '65536'], /whole number from 0 to 65535/],
     [['start', '--sim', 'toaster'], /no simulated board "toaster"; choose from eink, env, camera/],
+    [['start', '--sim', 'eink:0'], /no simulated board "eink:0"/],
+    [['call', '', 'status'], /board has no name/],
+    [['frame', 'encode', '{"type":"bet"}'], /sealed|no frame was made/],
     [['start', '--sim', 'eink', '--no-broker'], /need a broker/],
     [['start', '--hub', 'http://127.0.0.1:1'], /--hub and --token go together/],
     [['start', '--public-url', 'https://x/y'], /an origin without a path/],
@@ -229,6 +232,19 @@ describe('call', () => {
     const ran = await cli(hub, 'call', 'nobody', 'x');
     expect(ran).toMatchObject({ code: 4, out: '' });
     expect(ran.err).toContain('device not found; `motebridge devices` lists what is there.');
+  });
+
+  test('a wrong token is refused, and told where the right one is', async () => {
+    hub.on('POST /api/use-device', (_, r) =>
+      json(r, 401, {
+        ok: false,
+        outcome: 'refused',
+        error: { code: 'login_required', message: 'login required' },
+      }),
+    );
+    const ran = await cli(hub, 'call', 'eink', 'x');
+    expect(ran).toMatchObject({ code: 4, out: '' });
+    expect(ran.err).toContain('login required; set MOTEBRIDGE_TOKEN');
   });
 
   test('--no-wait prints the envelope id, which result then reads', async () => {

@@ -106,7 +106,7 @@ function report(error: unknown, io: Io, json: boolean): ExitCode {
 function translate(error: unknown): CliError {
   if (error instanceof CommanderError) {
     // Commander's own words begin with "error: " and may carry a suggestion on a second line.
-    const said = oneLine(error.message.replace(/^error: /, ''), 400);
+    const said = oneLine(error.message.replace(/^error: /, ''), 400).replace(/\.$/, '');
     const why = said === '(outputHelp)' || said === '' ? 'a command is missing' : said;
     const dash = error.code === 'commander.unknownOption';
     const hint = dash ? ' (put -- before a prompt that begins with a dash)' : '';

@@ -19,7 +19,7 @@ export function parseSims(text: string): SimChoice[] {
   const sims: SimChoice[] = [];
   for (const part of text.split(',').map((item) => item.trim())) {
     if (part === '') continue;
-    const [, word = '', count = '1'] = /^([a-z]+)(?::(\d{1,4}))?$/.exec(part) ?? [];
+    const [, word = '', count = '1'] = /^([a-z]+)(?::([1-9]\d{0,3}))?$/.exec(part) ?? [];
     const kind = SIM_KINDS.find((known) => known === word);
     if (kind === undefined) {
       throw usage(

@@ -40,7 +40,7 @@ function begin(args: string[]): {
     });
   });
   const ended = new Promise<Ended>((done) => {
-    child.on('exit', (code) => done({ code, out, err }));
+    child.on('close', (code) => done({ code, out, err }));
   });
   return { child, ended, line };
 }
@@ -110,6 +110,22 @@ describe('motebridge start', () => {
     expect(code).toBe(4);
     expect(JSON.parse(out)).toMatchObject({ ok: false, error: { code: 'unknown_verb' } });
     expect(err).toContain('render_ui');
+  });
+
+  it('takes no name that is too long, and says where its boards are', async () => {
+    const long = await run('boards', 'add', 'n'.repeat(300), '--json');
+    expect(long.code).toBe(2);
+    expect(JSON.parse(long.out)).toMatchObject({ ok: false, error: { code: 'bad_name' } });
+    const gone = await run('boards', 'remove', 'nobody');
+    expect(gone).toMatchObject({ code: 4, out: '' });
+    expect(gone.err).toContain('`motebridge boards list`');
+  });
+
+  it('never says of a call that it does not know that it was not run', async () => {
+    const { code, out, err } = await run('result', 'nobody-sent-this', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ outcome: 'outcome_unknown' });
+    expect(err).not.toMatch(/not run|can be sent again/);
   });
 
   it('is alone in its home', async () => {

@@ -83,19 +83,28 @@ function logger(io: Io): StackOptions['log'] {
 
 export async function runStart(io: Io, flags: StartFlags): Promise<void> {
   const options = stackOptions(io, flags);
+  let starting = true;
+  let hung: NodeJS.Timeout | undefined;
   const stopping = new Promise<void>((done) => {
     let asked = false;
     io.onStop(() => {
       // Whoever asks twice does not want to wait.
       if (asked) io.exitNow(1);
       asked = true;
+      // Once it is up, `Ending` sees to that; what hangs before is left behind just as well.
+      if (starting) hung = setTimeout(() => leave(io), STOP_MS);
       done();
     });
   });
   const { startStack } = await import('./stack.js');
-  const stack = await withProgress(io, 'starting', startStack(options)).catch((error) => {
-    throw startFault(error, flags);
-  });
+  const stack = await withProgress(io, 'starting', startStack(options))
+    .catch((error) => {
+      throw startFault(error, flags);
+    })
+    .finally(() => {
+      starting = false;
+      clearTimeout(hung);
+    });
   const ending = new Ending(io, stack, options.home);
   try {
     const control = await startControl(stack.admin);
@@ -122,6 +131,11 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
   }
 }
 
+function leave(io: Io): void {
+  note(io, 'motebridge: something did not end in time and was left behind.');
+  io.exitNow(1);
+}
+
 /** Ends everything once, within the time that a person or a service manager waits. */
 class Ending {
   control: { close(): Promise<void> } | undefined;
@@ -139,10 +153,7 @@ class Ending {
     });
     const ended = await Promise.race([this.all().then(() => 'ended'), late]);
     clearTimeout(timer);
-    if (ended === 'late') {
-      note(this.io, 'motebridge: something did not end in time and was left behind.');
-      this.io.exitNow(1);
-    }
+    if (ended === 'late') leave(this.io);
   }
 
   private async all(): Promise<void> {

@@ -187,10 +187,11 @@ function result(ctx: HubContext, ownerId: string, ref: string): UseDeviceReply {
   if (!envelope && !ref.startsWith('task_')) {
     return {
       ok: false,
-      outcome: 'expired',
+      outcome: 'outcome_unknown',
       error: {
         code: 'unknown_envelope',
-        message: 'No such envelope: it was never sent, or it is past its time. Send it again.',
+        message:
+          'No such envelope: it was never sent, or it is past its time and what came of it is forgotten.',
       },
       ...ids,
     };

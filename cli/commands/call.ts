@@ -36,6 +36,9 @@ export function addCall(program: Command, { io }: Context): void {
     const prompt = words.join(' ').trim();
     if (prompt === '')
       throw usage('The prompt is empty; `motebridge call <board> help` asks what it can do.');
+    if (board.trim() === '') {
+      throw usage('The board has no name here; `motebridge devices` lists what is there.');
+    }
     const asked = hubFrom(io, flags).useDevice({
       action: 'invoke',
       device_id: board,

@@ -99,7 +99,10 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
       const names = alike.map((board) => board.name).join(', ');
       throw new BoardBookError('ambiguous', `${shown} could be ${names}: write it exactly.`);
     }
-    throw new BoardBookError('unknown', `There is no board ${shown}: \`devices\` lists them.`);
+    throw new BoardBookError(
+      'unknown',
+      `There is no board ${shown}: \`motebridge boards list\` lists them.`,
+    );
   }
 
   function freeName(name: string, except?: BoardId): string {

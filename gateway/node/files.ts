@@ -1,6 +1,6 @@
 /** Files that must be whole or absent after a crash. */
 import { randomBytes } from 'node:crypto';
-import { link, open, rename, rm } from 'node:fs/promises';
+import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Makes a rename or a new name durable. Some systems can't open a folder; there it is a no-op. */
@@ -13,6 +13,25 @@ export async function syncFolder(folder: string): Promise<void> {
     // Not on this system.
   } finally {
     await handle.close();
+  }
+}
+
+/**
+ * Makes a folder and those above it, for their owner alone. Node's own recursive mkdir spins for
+ * ever where a file system answers ENOENT to every new name, as /proc does.
+ */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((await stat(folder).catch(() => undefined))?.isDirectory()) return;
+    const above = dirname(folder);
+    const missing = (await stat(above).catch(() => undefined)) === undefined;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !missing || above === folder) {
+      throw error;
+    }
+    await makeFolder(above);
+    await mkdir(folder, { mode: 0o700 });
   }
 }
 

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -79,6 +80,38 @@ test.runIf(process.platform === 'linux')(
     await (await openHome(folder)).close();
   },
 );
+
+test.runIf(process.platform === 'linux')(
+  'a process that was killed and that nobody has asked about holds nothing',
+  async () => {
+    // The shell becomes a `sleep`, which never asks about the child that it had.
+    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      const pid = Number(await new Promise((done) => parent.stdout.once('data', done)));
+      await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z /);
+      writeFileSync(lock, JSON.stringify({ pid, host: hostname() }));
+      await (await openHome(folder)).close();
+    } finally {
+      parent.kill();
+    }
+  },
+);
+
+test.runIf(process.platform === 'linux')(
+  'a file system that takes no folder is told, and not asked for ever',
+  async () => {
+    const nowhere = openHome('/proc/motebridge/home');
+    await expect(nowhere).rejects.toMatchObject({ code: 'home_unwritable' });
+  },
+);
+
+test('the folders above are made too, for their owner alone', async () => {
+  const home = await openHome(join(folder, 'a', 'b'));
+  expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o700);
+  await home.close();
+});
 
 test('a holder on another machine counts as dead once it is silent for a minute', async () => {
   writeFileSync(lock, JSON.stringify({ pid: 1, host: 'elsewhere' }));

@@ -2,14 +2,22 @@
  * The folder that holds everything of one gateway, for one process at a time: a lock file names
  * its holder, and the lock of a process that is dead is taken over.
  */
-import { mkdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readFile, rm, stat, utimes } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { createFile, replaceFile } from './files.js';
+import { createFile, makeFolder, replaceFile } from './files.js';
 
 /** Another process uses the home, or it can't be written; nothing was opened. */
 export class HomeUnavailable extends Error {
   override readonly name = 'HomeUnavailable';
+
+  constructor(
+    readonly code: 'home_in_use' | 'home_unwritable',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
 export interface Home {
@@ -57,14 +65,15 @@ export async function openHome(folder: string = defaultHome()): Promise<Home> {
   if (held.has(home)) throw inUse(home, process.pid);
   held.add(home);
   try {
-    await mkdir(home, { recursive: true, mode: 0o700 });
+    await makeFolder(home);
     await takeLock(home, lock);
   } catch (error) {
     held.delete(home);
     if (error instanceof HomeUnavailable) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     throw new HomeUnavailable(
-      `The folder ${home} can’t be used (${code}). Mend its permissions, or set MOTEBRIDGE_HOME.`,
+      'home_unwritable',
+      `The folder ${home} can’t be used (${code}). Mend its permissions, or name another one with --home or MOTEBRIDGE_HOME.`,
       { cause: error },
     );
   }
@@ -124,6 +133,7 @@ async function lives(lock: string, text: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
   const began = await processBegan(holder.pid);
+  if (began === 'ended') return false;
   return began === undefined || holder.began === undefined || began === holder.began;
 }
 
@@ -138,11 +148,15 @@ function parseHolder(text: string): Holder | undefined {
   }
 }
 
-/** Linux: the 22nd field of its stat, clock ticks after boot. Elsewhere unknown. */
+/**
+ * Linux: the 22nd field of its stat, clock ticks after boot; `ended` for one that has ended and
+ * that its parent has not asked about (in a container, often nobody ever does). Elsewhere unknown.
+ */
 async function processBegan(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // The second field is the program's name in brackets, which may hold anything.
-  return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19];
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
+  return /^[ZX]$/i.test(fields?.[0] ?? '') ? 'ended' : fields?.[19];
 }
 
 async function age(file: string): Promise<number | undefined> {
@@ -153,6 +167,7 @@ async function age(file: string): Promise<number | undefined> {
 function inUse(home: string, pid: number | undefined): HomeUnavailable {
   const who = pid === undefined ? 'another process' : `process ${pid}`;
   return new HomeUnavailable(
+    'home_in_use',
     `${home} is in use by ${who}; nothing was started. End that one, or use another --home.`,
   );
 }
