@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, Socket } from 'node:net';
 import { Aedes, type AedesPublishPacket, type Client } from 'aedes';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeMessage, decodeValue } from '../../protocol/codec.js';
@@ -134,6 +134,18 @@ function callOf(bootId: number, callId: number): Message {
 }
 
 describe('a board over MQTT', () => {
+  it('does not let small packets wait for each other', async () => {
+    const at = await broker();
+    cleanups.push(at.close);
+    const prompt = vi.spyOn(Socket.prototype, 'setNoDelay');
+    const board = await boardOn(at);
+    await vi.waitFor(() => expect(states(at)).toHaveLength(1));
+    const ports = prompt.mock.contexts.map((socket) => (socket as Socket).remotePort);
+    prompt.mockRestore();
+    await board.stop();
+    expect(ports).toContain(at.port);
+  });
+
   it('connects as its id with the password of its key, clean, and says its state', async () => {
     const at = await broker();
     cleanups.push(at.close);

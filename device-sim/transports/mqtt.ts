@@ -2,6 +2,7 @@
  * A board as a real MQTT client (frame.md "Links", amendment 11): client id and user name are its
  * id, each connection starts clean, and its last will says which connection of which boot ended.
  */
+import { Socket } from 'node:net';
 import { connect, type MqttClient } from 'mqtt';
 import { encodeValue } from '../../protocol/codec.js';
 import { mqttPassword } from '../../protocol/identity.js';
@@ -65,6 +66,8 @@ export function mqttTransport(options: MqttTransportOptions): Transport {
       will: { topic: topic('state'), payload: state(0), qos: 1, retain: true },
     });
     client = mine;
+    // A small packet must not wait for the acknowledgement of the one before it (up to 40 ms).
+    if (mine.stream instanceof Socket) mine.stream.setNoDelay(true);
     const present = (): boolean => client === mine;
     mine.on('connect', () => {
       mine.subscribe(topic('down'), { qos: 1 }, (error, grants) => {

@@ -142,7 +142,10 @@ export function connectBroker(options: ConnectionOptions): BrokerConnection {
 
 function openSocket(address: BrokerAddress, ca: string | undefined): Socket {
   const { host, port } = address;
-  if (!address.tls) return connectTcp({ host, port, noDelay: true });
   const name = isIP(host) ? {} : { servername: host };
-  return connectTls({ host, port, ...name, ...(ca === undefined ? {} : { ca }) });
+  const socket = address.tls
+    ? connectTls({ host, port, ...name, ...(ca === undefined ? {} : { ca }) })
+    : connectTcp({ host, port });
+  // A small packet must not wait for the acknowledgement of the one before it (up to 40 ms).
+  return socket.setNoDelay(true);
 }

@@ -1,7 +1,7 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, Socket } from 'node:net';
 import { Aedes } from 'aedes';
 import mqtt, { type MqttClient } from 'mqtt';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { nodeClock } from '../node/clock.js';
 import { startBroker } from './broker.js';
 import { BOARD, OTHER, type Recorder, recorder, SECRET } from './broker-fixture.js';
@@ -105,6 +105,16 @@ async function settled(): Promise<void> {
 
 /** What was heard of the board that a test is about. */
 const log = (): string[] => heard.log.filter((line) => line.includes(BOARD));
+
+test('small packets to the broker do not wait for each other', async () => {
+  const prompt = vi.spyOn(Socket.prototype, 'setNoDelay');
+  const another = start();
+  await another.ready;
+  const ports = prompt.mock.contexts.map((socket) => (socket as Socket).remotePort);
+  prompt.mockRestore();
+  await another.close();
+  expect(ports).toContain(far.port);
+});
 
 test('a path opens at the first frame; frames go down at QoS 1, not retained', async () => {
   const got = new Promise<[string, Buffer, { qos: number; retain: boolean }]>((resolve) =>
