@@ -303,6 +303,37 @@ test('a board that does not read is let go, and its neighbours are served', asyn
   expect(broker.health().counters).toMatchObject({ slow_reader: 1 });
 });
 
+test('acknowledging what it was sent costs a board nothing of its rate; other acknowledgements do', async () => {
+  await broker.close();
+  await start({ limits: { messagesPerS: 1, messageBurst: 10 } });
+  const client = await board(BOARD, 1);
+  let got = 0;
+  client.on('message', () => (got += 1));
+  for (let i = 0; i < 30; i++) heard.paths[0]?.send(new Uint8Array([i]));
+  await expect.poll(() => got).toBe(30);
+  // It stands behind the thirty PUBACKs, and does not wait.
+  await client.publishAsync(topicOf(BOARD, 'up'), Buffer.from([1]), { qos: 1 });
+  expect(broker.health().counters).toEqual({});
+  client.stream.write(Buffer.from('40020001'.repeat(30), 'hex'));
+  await expect.poll(() => broker.health().counters).toMatchObject({ throttled: 1 });
+});
+
+test('a subscription does not walk what other boards have retained', async () => {
+  await broker.close();
+  const made = vi.spyOn(Aedes, 'createBroker');
+  await start();
+  const aedes = (await made.mock.results[0]?.value) as Aedes;
+  made.mockRestore();
+  const { persistence } = aedes as unknown as {
+    persistence: { createRetainedStreamCombi(patterns: string[]): unknown };
+  };
+  const walk = vi.spyOn(Object.getPrototypeOf(persistence), 'createRetainedStreamCombi');
+  await board(OTHER, 1);
+  await board(BOARD, 1);
+  expect(walk).not.toHaveBeenCalled();
+  walk.mockRestore();
+});
+
 test('connections over the bound are turned away and counted', async () => {
   await broker.close();
   await start({ limits: { maxConnections: 1, maxWaiting: 5 } });

@@ -13,6 +13,7 @@ import { Gate } from './gate.js';
 import { Counters, LinkClosed } from './link.js';
 import { isLoopback } from './loopback.js';
 import { Refusals } from './refusals.js';
+import { skipRetained } from './retained.js';
 import { type Identity, Takeovers } from './takeovers.js';
 import { topicOf } from './topics.js';
 
@@ -99,6 +100,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     },
   });
 
+  skipRetained(aedes);
+
   function judgeEntry(
     id: BoardId,
     seat: Seat,
@@ -182,6 +185,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       throw new LinkClosed();
     }
     seat.queued += frame.length;
+    seat.gate.owe();
     const topic = topicOf(boardId, 'down');
     const payload = Buffer.from(frame);
     client.publish({ cmd: 'publish', topic, payload, qos: 1, retain: false, dup: false }, () => {

@@ -30,6 +30,8 @@ export class Gate extends Duplex {
   readonly #bytes: Bucket;
   #held: Timer | undefined;
   #wanted = false;
+  /** Acknowledgements that the board owes. */
+  #owed = 0;
 
   constructor(socket: Socket, clock: Clock, limits: GateLimits, count: (name: string) => void) {
     super({ allowHalfOpen: false });
@@ -51,6 +53,14 @@ export class Gate extends Duplex {
   /** The board is known: larger packets may come. */
   welcome(): void {
     this.#meter.maxPacket = this.#limits.maxPacket;
+  }
+
+  /**
+   * A packet was sent that the board acknowledges. That one PUBACK costs it nothing, since its
+   * rate is our own; what it acknowledges beyond that is charged as all else.
+   */
+  owe(): void {
+    this.#owed += 1;
   }
 
   /** Bytes that the board has not read yet, the kernel's buffers left aside. */
@@ -88,16 +98,18 @@ export class Gate extends Duplex {
   }
 
   #arrived(chunk: Buffer): void {
-    const before = this.#meter.packets;
+    const { packets, acks } = this.#meter;
     const fault = this.#meter.feed(chunk);
     if (fault) {
       this.#count(fault);
       this.destroy();
       return;
     }
+    const free = Math.min(this.#meter.acks - acks, this.#owed);
+    this.#owed -= free;
     const now = this.#clock.now();
     const wait = Math.max(
-      this.#messages.charge(this.#meter.packets - before, now),
+      this.#messages.charge(this.#meter.packets - packets - free, now),
       this.#bytes.charge(chunk.length, now),
     );
     this.#wanted = this.push(chunk);

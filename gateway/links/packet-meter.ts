@@ -4,11 +4,17 @@
  */
 export type MeterFault = 'too_large' | 'malformed';
 
+/** Type of a packet (section 2.2.1). */
+const PUBACK = 4;
+
 export class PacketMeter {
   /** Bytes of a whole packet, its fixed header left aside. */
   maxPacket: number;
   /** Packets whose header has been read. */
   packets = 0;
+  /** Of those, PUBACK. */
+  acks = 0;
+  #ack = false;
   #need: 'type' | 'length' | 'body' = 'type';
   #length = 0;
   #shift = 0;
@@ -32,6 +38,7 @@ export class PacketMeter {
       at += 1;
       if (this.#need === 'type') {
         this.#need = 'length';
+        this.#ack = byte >> 4 === PUBACK;
         this.#length = 0;
         this.#shift = 0;
         continue;
@@ -44,6 +51,7 @@ export class PacketMeter {
       }
       if (this.#length > this.maxPacket) return 'too_large';
       this.packets += 1;
+      if (this.#ack) this.acks += 1;
       this.#need = this.#length === 0 ? 'type' : 'body';
     }
     return undefined;

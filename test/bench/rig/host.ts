@@ -81,8 +81,8 @@ async function start({
     clock,
     listener,
     password,
-    // A whole fleet comes at once here, and one board is called as fast as it answers (its packets
-    // would be held to 200 a second, some 50 calls): the bounds are not what is measured.
+    // A whole fleet comes at once here, and one board is called as fast as it answers (what it
+    // publishes would be held to 200 a second): the bounds are not what is measured.
     limits: {
       connectsPerS: 5_000,
       connectBurst: 5_000,
