@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { onCleanup, tempFolder } from './cleanup.fixture.js';
+import { TestClock } from './clock.fixture.js';
+import { MIGRATIONS } from './db/migrations.js';
 import { breakableStore, TestHub, testHub, withBoard } from './hub.fixture.js';
+import { hashOf, newSecret } from './ids.js';
 import { createHub } from './index.js';
 
 interface Shown {
@@ -164,29 +167,25 @@ describe('removing an owner', () => {
 
 describe('a hub of before', () => {
   it('keeps its tokens, each with an id of its own', async () => {
-    const store = await breakableStore();
-    const { database } = store;
-    const t = await testHub({ database });
-    const second = await t.hub.createToken(t.ownerId, 'two');
-    // As schema 2 left them.
+    const { database } = await breakableStore();
+    const secrets = [newSecret('mto_'), newSecret('mto_')];
+    // As schema 2 kept them.
     await database.write((w) => {
-      w.run('DROP TABLE login_codes');
-      w.run('DROP TABLE push_subscriptions');
-      w.run('DROP INDEX audit_owner');
-      w.run('DROP INDEX tokens_id');
-      w.run('DROP INDEX tokens_owner');
-      w.run('ALTER TABLE sessions DROP COLUMN token_id');
-      for (const column of ['id', 'kind', 'last_used_at', 'expires_at']) {
-        w.run(`ALTER TABLE tokens DROP COLUMN ${column}`);
+      for (const { sql } of MIGRATIONS.slice(0, 2)) for (const step of sql) w.run(step);
+      w.run('CREATE TABLE migrations (id INTEGER PRIMARY KEY, name TEXT, applied_ms INTEGER)');
+      w.run("INSERT INTO migrations VALUES (1, 'a', 0), (2, 'b', 0)");
+      w.run("INSERT INTO owners VALUES ('o', 'ann', 0)");
+      for (const [i, secret] of secrets.entries()) {
+        w.run('INSERT INTO tokens VALUES (?, ?, ?, ?, NULL)', [hashOf(secret), 'o', `${i}`, i]);
       }
-      w.run('DELETE FROM migrations WHERE id > 2');
     });
-    const again = await createHub({ database, mediaDir: tempFolder(), clock: t.clock });
+    const clock = new TestClock();
+    const again = await createHub({ database, mediaDir: tempFolder(), clock });
     onCleanup(() => again.close());
-    const after = new TestHub(again, t.clock, t.token, t.ownerId);
-    expect((await after.ask('GET', '/api/me', { as: second })).status).toBe(200);
+    const after = new TestHub(again, clock, secrets[0] ?? '', 'o');
+    expect((await after.ask('GET', '/api/me', { as: secrets[1] ?? '' })).status).toBe(200);
     const list = await tokens(after);
-    expect(list.map((one) => one.label)).toEqual(['first', 'two']);
+    expect(list.map((one) => one.label)).toEqual(['0', '1']);
     expect(new Set(list.map((one) => one.id)).size).toBe(2);
     expect(list.every((one) => /^[0-9a-f]{12}$/.test(one.id))).toBe(true);
   });

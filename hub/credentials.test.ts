@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type TestHub, testHub } from './hub.fixture.js';
+import { breakableStore, type TestHub, testHub } from './hub.fixture.js';
 
 const TOKEN = /^tind_[A-Za-z0-9_-]{43}$/;
 
@@ -147,9 +147,12 @@ describe('heartbeats', () => {
     }
   });
 
-  test('D34 without a count of unread messages the field is missing, never 0', async () => {
-    const t = await testHub();
+  test('D34 where unread messages can’t be counted the field is missing, never 0', async () => {
+    const { database } = await breakableStore();
+    const t = await testHub({ database });
     const device = await t.enrol();
+    expect((await beat(t, { ...device, wantUnread: true })).body).toEqual({ ok: true, unread: 0 });
+    await database.write((w) => w.run('DROP TABLE messages'));
     for (const wantUnread of [undefined, false, '0', 'false', true, '1']) {
       expect((await beat(t, { ...device, wantUnread })).body).toEqual({ ok: true });
     }

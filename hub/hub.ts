@@ -21,6 +21,7 @@ import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
 import { gatewayRoutes } from './routes/gateway.js';
 import { mediaRoutes } from './routes/media.js';
+import { messageRoutes } from './routes/messages.js';
 import { relayRoutes } from './routes/relay.js';
 import { serviceRoutes } from './routes/service.js';
 import { sessionRoutes } from './routes/session.js';
@@ -123,6 +124,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   relayRoutes(app, ctx);
   uploadRoutes(app, ctx);
   mediaRoutes(app, ctx);
+  messageRoutes(app, ctx);
   serviceRoutes(app, ctx);
   useDeviceRoutes(app, ctx);
   streamRoutes(app, ctx, open);

@@ -1,7 +1,7 @@
 /** Hosted media: files in a folder under names that nobody can guess (part A5; 83 to 87). */
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MEDIA_TYPES, type MediaType } from '../protocol/tiny.js';
+import { MEDIA_KEY, MEDIA_TYPES, type MediaType } from '../protocol/tiny.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
 import { newId } from './ids.js';
@@ -24,7 +24,7 @@ const used = query<{ owner: string }>()((p) =>
     .select((eb) => eb.fn.sum<number | null>('bytes').as('bytes')),
 );
 const byKey = query<{ key: string }>()((p) =>
-  tables.selectFrom('media').where('key', '=', p.key).select(['content_type', 'bytes']),
+  tables.selectFrom('media').where('key', '=', p.key).select(['owner_id', 'content_type', 'bytes']),
 );
 
 export interface StoredMedia {
@@ -94,6 +94,24 @@ export function mediaUrl(ctx: HubContext, key: string): string {
 export function mediaOf(ctx: HubContext, key: string): { type: string; bytes: number } | undefined {
   const row = ctx.db.read((r) => byKey.get(r, { key }));
   return row && { type: row.content_type, bytes: row.bytes };
+}
+
+/** The key of a medium of this hub, by its address, its path or the key itself. */
+export function ownKey(ctx: HubContext, address: string): string | undefined {
+  const prefixes = [...(ctx.publicUrl === undefined ? [] : [`${ctx.publicUrl}/media/`]), '/media/'];
+  const prefix = prefixes.find((one) => address.startsWith(one)) ?? '';
+  const key = address.slice(prefix.length);
+  return MEDIA_KEY.test(key) ? key : undefined;
+}
+
+/** A medium that this very owner, or a device of the owner, uploaded. */
+export function mediaBy(
+  ctx: HubContext,
+  ownerId: string,
+  key: string,
+): { type: string; bytes: number } | undefined {
+  const row = ctx.db.read((r) => byKey.get(r, { key }));
+  return row?.owner_id === ownerId ? { type: row.content_type, bytes: row.bytes } : undefined;
 }
 
 /** Base64 (either alphabet) to bytes; undefined where it is none, or nothing. */

@@ -114,6 +114,23 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX push_subscriptions_owner ON push_subscriptions (owner_id)',
     ],
   },
+  {
+    id: 4,
+    name: 'messages between owners',
+    sql: [
+      `CREATE TABLE messages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        sender_id TEXT NOT NULL REFERENCES owners(id) ON DELETE CASCADE,
+        recipient_id TEXT NOT NULL REFERENCES owners(id) ON DELETE CASCADE,
+        body TEXT NOT NULL, attachments TEXT NOT NULL, via TEXT, created_ms INTEGER NOT NULL,
+        read_ms INTEGER) STRICT`,
+      'CREATE INDEX messages_sent ON messages (sender_id, recipient_id, id)',
+      'CREATE INDEX messages_received ON messages (recipient_id, sender_id, id)',
+      'CREATE INDEX messages_day ON messages (sender_id, created_ms)',
+      `CREATE INDEX messages_unread ON messages (recipient_id, sender_id)
+        WHERE read_ms IS NULL`,
+    ],
+  },
 ];
 
 /** A database of a newer version: opening it with this one could lose what it does not know. */

@@ -110,6 +110,18 @@ export interface Schema {
     bytes: number;
     created_ms: number;
   };
+  messages: {
+    id: Generated<number>;
+    sender_id: string;
+    recipient_id: string;
+    body: string;
+    /** Addresses of media of this hub, as a JSON list. */
+    attachments: string;
+    /** The device it was sent by; null where a person wrote it. */
+    via: string | null;
+    created_ms: number;
+    read_ms: number | null;
+  };
   readings: { device_id: string; name: string; value: string; at: number };
   reading_history: { seq: Generated<number>; device_id: string; at: number; sample: string };
   /** Board items that were stored, so that a repeated one is dropped. */

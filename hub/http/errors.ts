@@ -34,7 +34,7 @@ export function answerError(ctx: HubContext) {
     }
     // A fault of ours: said as one that may pass, and told in the log.
     ctx.log.error({ err: error, route: request.routeOptions.url }, 'a request failed');
-    const sentence = 'the hub could not do this; look at its log';
+    const sentence = down?.error ?? 'the hub could not do this; look at its log';
     reply.status(down?.status ?? 424).send({ ok: false, error: sentence, retryable: true });
   };
 }

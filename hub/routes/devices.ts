@@ -29,6 +29,7 @@ import {
 import { unrevoke } from '../gateways.js';
 import { deviceGate, deviceOf, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
+import { unreadCount } from '../messages.js';
 import { latestReadings } from '../readings.js';
 import { Refusal } from '../refusal.js';
 
@@ -121,8 +122,8 @@ export function deviceRoutes(app: App, ctx: HubContext): void {
     async (request) => {
       const device = deviceOf(ctx, request, request.body, SAID.unknownDevice);
       await heartbeat(ctx, device, request.body);
-      // No messages are kept here, so there is no count of unread ones to tell.
-      return { ok: true as const };
+      const unread = request.body.wantUnread ? unreadCount(ctx, device.owner_id) : undefined;
+      return { ok: true as const, ...(unread === undefined ? {} : { unread }) };
     },
   );
 

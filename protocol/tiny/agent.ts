@@ -79,6 +79,35 @@ export const MESSAGES_SAID = {
   unavailable: 'messages unavailable',
 } as const;
 
+const said = (required: string) => ({
+  op: z
+    .string({ error: required })
+    .min(1, required)
+    .refine((op) => MESSAGE_OPS.some((known) => known === op), MESSAGES_SAID.op)
+    .transform((op) => op as MessageOp),
+  to: optionalText(128),
+  body: lenient().transform((v) => (typeof v === 'string' ? v : '')),
+  attachments: lenient(),
+  with: optionalText(128),
+  limit: lenient().transform((v) => {
+    const number = typeof v === 'number' || typeof v === 'string' ? Number(v) : Number.NaN;
+    return Number.isFinite(number) && number >= 1 ? Math.min(200, Math.trunc(number)) : 50;
+  }),
+});
+
+const own = z.object(said('op required'));
+export type MessagesRequest = z.infer<typeof own>;
+
+/** What is missing for an operation is the sentence of the refusal. */
+function complete(m: MessagesRequest, issues: z.RefinementCtx): void {
+  const refuse = (message: string) => issues.addIssue({ code: 'custom', message });
+  if (m.op === 'send' && m.to === undefined) refuse(MESSAGES_SAID.to);
+  if (m.op === 'thread' && m.with === undefined) refuse(MESSAGES_SAID.with);
+  if (m.op === 'send' && [...m.body].length > TINY_LIMITS.messageBody) {
+    refuse(`body must be at most ${TINY_LIMITS.messageBody} characters`);
+  }
+}
+
 /**
  * `POST /api/devices/messages` (device). The body of a `send` is refused, not cut, beyond 2,000
  * code points. 401 "unknown device"; 404 recipient; 429 the day's limit; 503 "messages
@@ -87,35 +116,18 @@ export const MESSAGES_SAID = {
 export const messagesRequest = z.preprocess(
   asBody,
   z
-    .object({
-      ...credential(MESSAGES_SAID.required),
-      op: z
-        .string({ error: MESSAGES_SAID.required })
-        .min(1, MESSAGES_SAID.required)
-        .refine((op) => MESSAGE_OPS.some((known) => known === op), MESSAGES_SAID.op)
-        .transform((op) => op as MessageOp),
-      to: optionalText(128),
-      body: lenient().transform((v) => (typeof v === 'string' ? v : '')),
-      attachments: lenient(),
-      with: optionalText(128),
-      limit: lenient().transform((v) => {
-        const number = Number(v);
-        return Number.isFinite(number) && number >= 1 ? Math.min(200, Math.trunc(number)) : 50;
-      }),
-    })
-    .refine((m) => m.op !== 'send' || m.to !== undefined, MESSAGES_SAID.to)
-    .refine((m) => m.op !== 'thread' || m.with !== undefined, MESSAGES_SAID.with)
-    .refine(
-      (m) => m.op !== 'send' || [...m.body].length <= TINY_LIMITS.messageBody,
-      `body must be at most ${TINY_LIMITS.messageBody} characters`,
-    ),
+    .object({ ...credential(MESSAGES_SAID.required), ...said(MESSAGES_SAID.required) })
+    .superRefine(complete),
 );
+/** `POST /api/messages` (session, ours): the same as a person. */
+export const ownMessagesRequest = z.preprocess(asBody, own.superRefine(complete));
 
 export const unreadReply = z.looseObject({
   ok: z.literal(true),
   unread: z.number(),
   from: z.array(z.looseObject({ login: z.string(), name: z.string(), count: z.number() })),
 });
+export const sentReply = z.looseObject({ ok: z.literal(true), id: z.number() });
 export const inboxReply = z.looseObject({
   ok: z.literal(true),
   threads: z.array(

@@ -26,6 +26,7 @@ export const TINY_ROUTES = {
   media: { method: 'POST', path: '/api/media', auth: 'either', part: 'A5' },
   ask: { method: 'POST', path: '/api/devices/ask', auth: 'device', part: 'A6' },
   messages: { method: 'POST', path: '/api/devices/messages', auth: 'device', part: 'A7' },
+  ownMessages: { method: 'POST', path: '/api/messages', auth: 'session', part: 'A7' },
   endpoint: { method: 'GET', path: '/api/devices/endpoint', auth: 'session', part: 'A8' },
   endpointChat: { method: 'POST', path: '/api/devices/endpoint/chat', auth: 'session', part: 'A8' },
   useDevice: { method: 'POST', path: '/api/use-device', auth: 'session', part: 'A9' },
