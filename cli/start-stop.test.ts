@@ -47,6 +47,7 @@ test('a stop while it still starts is waited for no longer than any other', asyn
     port: 0,
     brokerHost: '127.0.0.1',
     brokerPort: 0,
+    endpointHost: '127.0.0.1',
     broker: true,
   };
   void runStart(io, flags);
