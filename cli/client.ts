@@ -119,6 +119,13 @@ export class HubClient {
     return body.data;
   }
 
+  /** One of the account's routes, its answer parsed. */
+  async ask<T>(method: string, path: string, body: unknown, shape: z.ZodType<T>): Promise<T> {
+    const parsed = shape.safeParse(await this.json(method, path, body, QUICK_MS));
+    if (!parsed.success) throw this.unreadable();
+    return parsed.data;
+  }
+
   async removeDevice(deviceId: string): Promise<void> {
     await this.json('DELETE', '/api/devices', { deviceId }, QUICK_MS);
   }
@@ -227,7 +234,7 @@ export class HubClient {
     if (status === 401) {
       return new CliError(
         'unauthorized',
-        `${this.url} does not accept this token; set MOTEBRIDGE_TOKEN to the one that \`motebridge start\` prints.`,
+        `${this.url} does not accept this token; run \`motebridge login\`, or set MOTEBRIDGE_TOKEN to the one that \`motebridge start\` prints.`,
         EXIT.refused,
       );
     }

@@ -1,12 +1,14 @@
 /**
- * The way in for `boards …` while `start` runs and holds the journal: HTTP on loopback only, one
- * route, with a token that only the user's own credentials file has.
+ * The way in for `boards …` and `owners …` while `start` runs and holds the data folder: HTTP on
+ * loopback only, a route for each, with a token that only the user's own credentials file has.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AdminRequest, adminRequest, type BoardAdmin } from './board-admin.js';
+import { z } from 'zod';
+import { adminRequest, type BoardAdmin } from './board-admin.js';
 import { CliError, EXIT, type ExitCode, systemCode } from './fault.js';
 import type { Credentials } from './home.js';
+import { type OwnerAdmin, ownerRequest } from './owner-admin.js';
 
 const MAX_BODY = 4_096;
 
@@ -16,13 +18,22 @@ export interface ControlServer {
   close(): Promise<void>;
 }
 
+/** What the running process answers for. */
+export interface Admins {
+  boards: BoardAdmin;
+  owners: OwnerAdmin;
+}
+type AdminName = keyof Admins;
+
+const adminName = z.enum(['boards', 'owners']);
+
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-export async function startControl(admin: BoardAdmin): Promise<ControlServer> {
+export async function startControl(admins: Admins): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url');
   const expected = digest(`Bearer ${token}`);
   const server = createServer((request, response) => {
-    answer(request, response, admin, expected).catch(() => response.destroy());
+    answer(request, response, admins, expected).catch(() => response.destroy());
   });
   server.requestTimeout = 5_000;
   await new Promise<void>((done, fail) => {
@@ -45,7 +56,7 @@ export async function startControl(admin: BoardAdmin): Promise<ControlServer> {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  admin: BoardAdmin,
+  admins: Admins,
   expected: Buffer,
 ): Promise<void> {
   const say = (status: number, body: unknown): void => {
@@ -59,23 +70,39 @@ async function answer(
     });
     return;
   }
-  if (request.method !== 'POST' || request.url !== '/boards') {
-    say(404, { ok: false, error: { code: 'not_found', message: 'There is only POST /boards.' } });
+  const name = adminName.safeParse(request.url?.slice(1));
+  if (request.method !== 'POST' || !name.success) {
+    const message = 'There are POST /boards and POST /owners.';
+    say(404, { ok: false, error: { code: 'not_found', message } });
     return;
   }
-  const parsed = adminRequest.safeParse(await body(request));
-  if (!parsed.success) {
+  const asked = askFor(admins, name.data, await body(request));
+  if (asked === undefined) {
     say(400, { ok: false, error: { code: 'bad_request', message: 'The request can’t be read.' } });
     return;
   }
   try {
-    say(200, { ok: true, value: await admin.ask(parsed.data) });
+    say(200, { ok: true, value: await asked() });
   } catch (error) {
     const known = error instanceof CliError;
     const message = error instanceof Error ? error.message : 'unknown error';
     const exit = known ? error.exit : EXIT.failed;
     say(200, { ok: false, error: { code: known ? error.code : 'failed', message }, exit });
   }
+}
+
+/** Undefined for a request that can't be read. */
+function askFor(
+  admins: Admins,
+  name: AdminName,
+  request: unknown,
+): (() => Promise<unknown>) | undefined {
+  if (name === 'boards') {
+    const parsed = adminRequest.safeParse(request);
+    return parsed.success ? () => admins.boards.ask(parsed.data) : undefined;
+  }
+  const parsed = ownerRequest.safeParse(request);
+  return parsed.success ? () => admins.owners.ask(parsed.data) : undefined;
 }
 
 /** The JSON of a small body; undefined for anything else. */
@@ -95,23 +122,20 @@ async function body(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Rejects with `ControlGone` where no process answers any more. */
-export function controlAdmin(control: NonNullable<Credentials['control']>): BoardAdmin {
-  return { ask: (request) => ask(control, request) };
-}
-
 /** Nothing listens there any more: the process that wrote the entry was killed. */
 export class ControlGone extends Error {
   override readonly name = 'ControlGone';
 }
 
-async function ask(
+/** Rejects with `ControlGone` where no process answers any more. */
+export async function askControl(
   control: NonNullable<Credentials['control']>,
-  request: AdminRequest,
+  name: AdminName,
+  request: unknown,
 ): Promise<unknown> {
   let response: Response;
   try {
-    response = await fetch(`${control.url}/boards`, {
+    response = await fetch(`${control.url}/${name}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${control.token}`, 'content-type': 'application/json' },
       body: JSON.stringify(request),

@@ -65,6 +65,10 @@ export async function fakeHub(): Promise<FakeHub> {
 }
 
 export interface TestIo extends Io {
+  /** What was shown in a browser. */
+  opened: string[];
+  /** Types a line. */
+  type(line: string): void;
   out(): string;
   err(): string;
   /** What SIGINT does. */
@@ -75,6 +79,9 @@ export function testIo(env: Record<string, string> = {}, tty = false): TestIo {
   const outs: Uint8Array[] = [];
   const errs: Uint8Array[] = [];
   const stops = new Set<() => void>();
+  const opened: string[] = [];
+  const typed: string[] = [];
+  let reader: ((line: string | undefined) => void) | undefined;
   const stream = (into: Uint8Array[]): Stream => ({
     write: (text) => void into.push(typeof text === 'string' ? Buffer.from(text) : text),
     isTTY: tty,
@@ -82,6 +89,26 @@ export function testIo(env: Record<string, string> = {}, tty = false): TestIo {
   return {
     stdout: stream(outs),
     stderr: stream(errs),
+    stdin: {
+      isTTY: tty,
+      line: (signal) =>
+        new Promise((done) => {
+          const next = typed.shift();
+          if (next !== undefined) {
+            done(next);
+            return;
+          }
+          reader = done;
+          signal.addEventListener('abort', () => done(undefined));
+        }),
+    },
+    opened,
+    open: (url) => void opened.push(url),
+    type: (line) => {
+      if (reader === undefined) typed.push(line);
+      else reader(line);
+      reader = undefined;
+    },
     // No test may find the folder of the person who runs it.
     env: { HOME: '/nonexistent', ...env },
     now: () => 0,

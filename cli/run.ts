@@ -1,13 +1,17 @@
 /** Runs one command line and answers its exit code; nothing here ends the process. */
 import { Command, CommanderError } from 'commander';
+import { addAudit } from './commands/audit.js';
 import { addBoards } from './commands/boards.js';
 import { addCall } from './commands/call.js';
 import { addDevices } from './commands/devices.js';
 import { addDoctor } from './commands/doctor.js';
 import { addFrame } from './commands/frame.js';
+import { addLogin } from './commands/login.js';
+import { addOwners } from './commands/owners.js';
 import { addResult } from './commands/result.js';
 import { addSnapshot } from './commands/snapshot.js';
 import { addStart } from './commands/start.js';
+import { addTokens } from './commands/tokens.js';
 import { addWatch } from './commands/watch.js';
 import { CliError, EXIT, type ExitCode } from './fault.js';
 import { type Io, note, printJson } from './io.js';
@@ -42,6 +46,10 @@ export function buildProgram(context: Context): Command {
     addSnapshot,
     addWatch,
     addBoards,
+    addLogin,
+    addTokens,
+    addOwners,
+    addAudit,
     addFrame,
     addDoctor,
   ]) {

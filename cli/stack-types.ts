@@ -4,6 +4,7 @@ import type { EndpointServerOptions } from '../gateway/node/endpoint-server.js';
 import type { BoardAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import type { OwnHubOptions } from './own-hub.js';
+import type { OwnerAdmin } from './owner-admin.js';
 import type { ExternalBroker, SimChoice } from './start-options.js';
 
 export interface StackOptions {
@@ -28,6 +29,7 @@ export interface Stack {
   /** Where the endpoint door serves, if it does. */
   readonly endpointUrl: string | undefined;
   readonly admin: BoardAdmin;
+  readonly owners: OwnerAdmin;
   boards(): BoardView[];
   onPresence(run: (board: BoardView) => void): () => void;
   /** Resolves when every simulated board can be called, or after `ms`; answers whether they can. */

@@ -23,6 +23,7 @@ import type { BrokerPlace } from './board-config.js';
 import { HubClient } from './client.js';
 import { CliError } from './fault.js';
 import { type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
+import { hubOwners, noOwners } from './owner-admin.js';
 import { openParts, type Parts } from './parts.js';
 import { type Sims, startSims } from './sims.js';
 import type { Stack, StackOptions } from './stack-types.js';
@@ -85,6 +86,7 @@ class Building {
         renamed: (boardId) => gateway.renamed(boardId),
         endpointUrl,
       }),
+      owners: own === undefined ? noOwners : hubOwners(own.hub),
       boards: () => gateway.boards(),
       onPresence: (run) => gateway.on('presence', run),
       simsReady: (ms) => this.#simsReady(ms),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { StartFlags } from './commands/start.js';
+import { testIo } from './hub.fixture.js';
 import type { Io } from './io.js';
 import { runStart } from './start.js';
 
@@ -29,10 +30,9 @@ test('a stop while it still starts is waited for no longer than any other', asyn
     },
   };
   const io: Io = {
+    ...testIo({ MOTEBRIDGE_HOME: '/nowhere' }),
     stdout: stream,
     stderr: stream,
-    env: { MOTEBRIDGE_HOME: '/nowhere' },
-    now: () => 0,
     exitNow: (code) => codes.push(code),
     onStop: (run) => {
       stop = run;

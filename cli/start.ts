@@ -107,7 +107,7 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
     });
   const ending = new Ending(io, stack, options.home);
   try {
-    const control = await startControl(stack.admin);
+    const control = await startControl({ boards: stack.admin, owners: stack.owners });
     ending.control = control;
     writeCredentials(options.home, {
       url: stack.url,

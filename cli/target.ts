@@ -62,7 +62,7 @@ export function chooseTarget(
   if (token === undefined) {
     throw new CliError(
       'no_token',
-      `There is no token for ${url}; set MOTEBRIDGE_TOKEN to the one that \`motebridge start\` printed.`,
+      `There is no token for ${url}; run \`motebridge login ${url}\`, or set MOTEBRIDGE_TOKEN to the one that \`motebridge start\` printed.`,
       EXIT.refused,
     );
   }

@@ -1,5 +1,6 @@
 /** Owners and their browser sessions. Secrets are kept as hashes only. */
 
+import { sql } from 'kysely';
 import { audit } from './audit.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
@@ -55,7 +56,7 @@ const dropOldSessions = query<{ s: number }>()((p) =>
   tables.deleteFrom('sessions').where('expires_at', '<=', p.s),
 );
 const allOwners = query<Record<string, never>>()(() =>
-  tables.selectFrom('owners').select(['id', 'name']).orderBy('created_at').orderBy('id'),
+  tables.selectFrom('owners').select(['id', 'name']).orderBy('created_at').orderBy(sql`rowid`),
 );
 const views = query<Record<string, never>>()(() =>
   tables
@@ -65,7 +66,7 @@ const views = query<Record<string, never>>()(() =>
     )
     .groupBy('owners.id')
     .orderBy('owners.created_at')
-    .orderBy('owners.id')
+    .orderBy(sql`owners.rowid`)
     .select((eb) => [
       'owners.id',
       'owners.name',

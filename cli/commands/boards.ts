@@ -1,13 +1,11 @@
 import { chmodSync, closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { askOwn } from '../ask-own.js';
 import { type AdminRequest, boardShape, configShape, endpointShape } from '../board-admin.js';
 import { type BoardConfig, cHeader } from '../board-config.js';
-import { ControlGone, controlAdmin } from '../control.js';
 import { CliError, systemCode, usage } from '../fault.js';
-import { chooseHome, readCredentials } from '../home.js';
 import { type Io, note, print, printJson } from '../io.js';
-import { withProgress } from '../progress.js';
 import type { Context } from '../run.js';
 import { clean, table } from '../text.js';
 import { type JsonFlag, withHome, withJson } from './options.js';
@@ -149,20 +147,5 @@ function keep(file: string, text: string): void {
   chmodSync(file, 0o600);
 }
 
-/** Through the running process where there is one, else in its data folder. */
-async function ask(io: Io, flags: Flags, request: AdminRequest): Promise<unknown> {
-  const home = chooseHome(io.env, flags.home).path;
-  const control = readCredentials(home)?.control;
-  const work = async (): Promise<unknown> => {
-    if (control !== undefined) {
-      try {
-        return await controlAdmin(control).ask(request);
-      } catch (error) {
-        if (!(error instanceof ControlGone)) throw error;
-      }
-    }
-    const { askHome } = await import('../home-admin.js');
-    return askHome(home, request);
-  };
-  return withProgress(io, 'one moment', work());
-}
+const ask = (io: Io, flags: Flags, request: AdminRequest): Promise<unknown> =>
+  askOwn(io, flags.home, { boards: request });
