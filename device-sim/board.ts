@@ -215,6 +215,14 @@ export class SimBoard {
       setReadingsInterval: (seconds) => {
         if (session()) this.setReadingsInterval(seconds);
       },
+      ask: (text) => {
+        const asked = session()?.asks.put({ type: 'ask', bootId: 0, question: text });
+        return asked ?? Promise.reject(new VerbError('rebooted', 'the board went down'));
+      },
+      mail: (op, args) => {
+        const sent = session()?.mails.put({ type: 'mail', bootId: 0, op, args });
+        return sent ?? Promise.reject(new VerbError('rebooted', 'the board went down'));
+      },
       sleep: (seconds) => {
         session()?.saySleep(seconds);
         if (session()) this.#options.transport.pause(seconds * 1000);

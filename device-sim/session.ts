@@ -12,11 +12,13 @@ import {
   type MessageOf,
   PROTOCOL_VERSION,
 } from '../protocol/messages.js';
+import { AnswerParts } from './answer-parts.js';
 import { BlobOutbox } from './blob-outbox.js';
 import { CallMemory, type CallMemoryDeps } from './call-memory.js';
 import { Greeting, type Secure, type Wire } from './greeting.js';
+import { Inquiries } from './inquiries.js';
 import { Outbox, type OutboxItem } from './outbox.js';
-import type { BoardClock, GatewayTime, OutgoingBlob } from './types.js';
+import type { AgentAnswer, BoardClock, GatewayTime, OutgoingBlob } from './types.js';
 
 export type { Secure, Wire } from './greeting.js';
 
@@ -57,6 +59,8 @@ export class BoardSession {
   readonly calls: CallMemory;
   readonly outbox: Outbox;
   readonly blobs: BlobOutbox;
+  readonly asks: Inquiries<AgentAnswer>;
+  readonly mails: Inquiries<Value>;
   /** What was ignored, refused or lost, by cause. */
   readonly counters: Record<string, number> = {};
   readonly #options: SessionOptions;
@@ -68,6 +72,7 @@ export class BoardSession {
   #beat: { cancel(): void } | undefined;
   #greetedAt = Number.NEGATIVE_INFINITY;
   readonly #errorAt = new Map<string, number>();
+  readonly #answer = new AnswerParts();
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -93,6 +98,8 @@ export class BoardSession {
     this.calls = new CallMemory({ bootId, clock, maxCalls, send, maxOut, prepare });
     this.outbox = new Outbox({ clock, bootId, capacity: options.outbox ?? 64, send, maxOut });
     this.blobs = new BlobOutbox({ clock, send, maxOut });
+    this.asks = new Inquiries({ clock, send, maxOut });
+    this.mails = new Inquiries({ clock, send, maxOut });
   }
 
   /** True from a WELCOME until the connection ends. */
@@ -129,6 +136,8 @@ export class BoardSession {
     this.disconnected();
     this.calls.stop();
     this.blobs.stop();
+    this.asks.stop();
+    this.mails.stop();
   }
 
   /** One frame from the gateway. Never throws. */
@@ -212,6 +221,8 @@ export class BoardSession {
     if (counts || this.calls.knows(journalId)) this.calls.opened(journalId, nextCallId);
     this.outbox.opened();
     this.blobs.opened();
+    this.asks.opened();
+    this.mails.opened();
   }
 
   #quiet(): void {
@@ -220,6 +231,8 @@ export class BoardSession {
     this.calls.closed();
     this.outbox.closed();
     this.blobs.closed();
+    this.asks.closed();
+    this.mails.closed();
   }
 
   #armBeat(welcome: MessageOf<'welcome'>): void {
@@ -234,6 +247,8 @@ export class BoardSession {
     const uptimeS = Math.floor((this.#options.clock.now() - this.#startedAt) / 1000);
     const battery = this.#options.battery();
     this.#greeting.send({ type: 'beat', uptimeS, ...(battery === undefined ? {} : { battery }) });
+    this.asks.beat();
+    this.mails.beat();
   }
 
   #sendCaps(): void {
@@ -255,6 +270,17 @@ export class BoardSession {
       case 'stored':
         this.outbox.stored(message.bootId, message.seq);
         break;
+      case 'answer':
+        this.#answered(message);
+        break;
+      case 'mailReply': {
+        const { mailId, ok, value } = message;
+        const known = ok
+          ? this.mails.answered(mailId, value)
+          : this.mails.refused(mailId, typeof value === 'string' ? value : 'It was refused.');
+        if (!known) this.#count('ignored.mailReply');
+        break;
+      }
       case 'blobAck':
       case 'blobDone':
         if (!this.blobs.take(message)) this.#count('ignored.blob');
@@ -274,6 +300,16 @@ export class BoardSession {
           `this board takes no ${message.type}`,
           MESSAGES[message.type].id,
         );
+    }
+  }
+
+  #answered(message: MessageOf<'answer'>): void {
+    const { askId, error } = message;
+    if (!this.asks.waits(askId)) this.#count('ignored.answer');
+    else if (error !== undefined) this.asks.refused(askId, error);
+    else {
+      const answer = this.#answer.add(message);
+      if (answer) this.asks.answered(askId, answer);
     }
   }
 

@@ -98,6 +98,12 @@ export interface BoardSpec {
   ended?(): void;
 }
 
+/** What the owner's agent said; `card` is a card's arguments where it made one. */
+export interface AgentAnswer {
+  text: string;
+  card?: Value;
+}
+
 /** What the board gives its firmware. */
 export interface BoardHost {
   readonly boardId: string;
@@ -119,6 +125,10 @@ export interface BoardHost {
   storeReadings(): boolean;
   /** Sends live readings each `seconds` from now on; 0 stops them. */
   setReadingsInterval(seconds: number): void;
+  /** Asks the owner's agent. Rejects with VerbError: `refused` holds a sentence for people. */
+  ask(text: string): Promise<AgentAnswer>;
+  /** The owner's messages: what the mail route said. Rejects as `ask` does. */
+  mail(op: string, args: Record<string, Value>): Promise<Value>;
   /** Says SLEEP, leaves, and comes back after that many seconds. */
   sleep(seconds: number): void;
 }

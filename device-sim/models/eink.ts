@@ -15,6 +15,7 @@ import {
   type VerbContext,
   VerbError,
 } from '../types.js';
+import { agentVerbs } from './eink-agent.js';
 import { type Fate, Panel } from './panel.js';
 
 export interface EinkModel {
@@ -131,6 +132,7 @@ class EinkFirmware {
           flags: readOnly,
           run: (_, ctx) => this.#snapshot(ctx),
         },
+        ...agentVerbs({ host: this.#host, show: (card) => this.#show(card) }),
       ],
       ended: () => this.#panel.powerOff(),
     };
@@ -160,6 +162,18 @@ class EinkFirmware {
       const { code } = error;
       throw new VerbError(code, `${error.message}. The panel shows an error card instead`);
     }
+  }
+
+  /** A card of the board's own making: nobody waits for it. */
+  async #show(card: Record<string, Value>): Promise<string> {
+    const turn = ++this.#turn;
+    const ready = await readyCard(parseCard(card));
+    if (turn < this.#shownTurn) return ready.cardId;
+    this.#shownTurn = turn;
+    await this.#panel.show(ready.cardId, () => renderCard(ready, this.#status()), {
+      patienceMs: 0,
+    });
+    return ready.cardId;
   }
 
   #told(card: Card, cardId: string, fate: Fate): Value {

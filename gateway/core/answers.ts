@@ -1,9 +1,30 @@
 /** ANSWER messages: text cut into parts that each fit the board, never inside a code point. */
 import { encodeMessage } from '../../protocol/codec.js';
 import type { Value } from '../../protocol/kinds.js';
-import type { MessageOf } from '../../protocol/messages.js';
+import type { Message, MessageOf } from '../../protocol/messages.js';
 
 type Answer = MessageOf<'answer'>;
+/** An answer as messages that each fit `maxMessage` bytes. */
+export type Say = (maxMessage: number) => Message[];
+
+/** Answers that a board may have missed, by what it asked; the oldest go. */
+export class SaidBook {
+  readonly #said = new Map<string, Say>();
+
+  keep(kind: 'ask' | 'mail', bootId: number, id: number, say: Say): void {
+    this.#said.delete(`${kind}/${bootId}/${id}`);
+    this.#said.set(`${kind}/${bootId}/${id}`, say);
+    const [oldest] = this.#said.keys();
+    if (this.#said.size > KEPT && oldest !== undefined) this.#said.delete(oldest);
+  }
+
+  find(kind: 'ask' | 'mail', bootId: number, id: number): Say | undefined {
+    return this.#said.get(`${kind}/${bootId}/${id}`);
+  }
+}
+
+/** As many as a board may wait for at once, both kinds. */
+const KEPT = 18;
 
 /** Bytes of an ANSWER around its text, sealing included. */
 const OVERHEAD = 32;
@@ -40,6 +61,20 @@ export function answerMessages(
   };
   if (encodeMessage(last).length + OVERHEAD > maxMessage) return parts;
   return [...parts.map((part) => ({ ...part, last: false })), last];
+}
+
+/** What the mail route said, or that it is too much for the board. */
+export function mailReplyMessage(
+  mailId: number,
+  ok: boolean,
+  value: Value,
+  maxMessage: number,
+): MessageOf<'mailReply'> {
+  const reply: MessageOf<'mailReply'> = { type: 'mailReply', mailId, ok, value };
+  const size = encodeMessage(reply).length + OVERHEAD;
+  if (size <= maxMessage) return reply;
+  const why = `The answer (${size} bytes) is larger than this board takes (${maxMessage}).`;
+  return { type: 'mailReply', mailId, ok: false, value: why };
 }
 
 /** Pieces of at most `max` UTF-8 bytes each. */

@@ -6,6 +6,7 @@ import { decodeMessage, encodeMessage } from '../../protocol/codec.js';
 import { readFrame, SEAL } from '../../protocol/frame.js';
 import { boardIdText } from '../../protocol/identity.js';
 import { type Message, type MessageOf, PROTOCOL_VERSION } from '../../protocol/messages.js';
+import type { Say } from './answers.js';
 import type { BlobStore } from './blob-store.js';
 import { CapsBook } from './caps.js';
 import { welcomeTo } from './greeting.js';
@@ -159,8 +160,9 @@ export class Board {
     this.#session = undefined;
   }
 
-  send(message: Message): void {
-    this.#session?.send(message);
+  /** `say` makes the messages for the largest that this boot of the board takes. */
+  answer(kind: 'ask' | 'mail', id: number, bootId: number, say: Say): void {
+    this.#intake.answer(kind, id, bootId, say, this.session);
   }
 
   #plain(path: Path, body: Uint8Array, frame: Uint8Array): void {

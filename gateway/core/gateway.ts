@@ -5,7 +5,7 @@
 import { toHex } from '../../protocol/identity.js';
 import type { Value } from '../../protocol/kinds.js';
 import { refusal } from './admission.js';
-import { answerMessages } from './answers.js';
+import { answerMessages, mailReplyMessage } from './answers.js';
 import type { BlobStore } from './blob-store.js';
 import { Board, type BoardDeps } from './board.js';
 import { Emitter } from './emitter.js';
@@ -207,15 +207,17 @@ export class Gateway implements Switchboard, PathListener {
     boardId: BoardId,
     askId: number,
     answer: { text?: string; card?: Value; error?: string },
+    bootId: number,
   ): void {
-    const board = this.#boards.get(boardId);
-    const session = board?.session;
-    if (!board || !session) return;
-    for (const message of answerMessages(askId, answer, session.maxMessage)) board.send(message);
+    this.#boards
+      .get(boardId)
+      ?.answer('ask', askId, bootId, (max) => answerMessages(askId, answer, max));
   }
 
-  mailReply(boardId: BoardId, mailId: number, ok: boolean, value: Value): void {
-    this.#boards.get(boardId)?.send({ type: 'mailReply', mailId, ok, value });
+  mailReply(boardId: BoardId, mailId: number, ok: boolean, value: Value, bootId: number): void {
+    this.#boards
+      .get(boardId)
+      ?.answer('mail', mailId, bootId, (max) => [mailReplyMessage(mailId, ok, value, max)]);
   }
 
   stop(): void {

@@ -1,6 +1,7 @@
 /** Where each message of a greeted board goes: to its calls, its readings, the journal, a blob. */
 import type { BoardCatalog } from '../../protocol/catalog.js';
 import type { Message, MessageOf } from '../../protocol/messages.js';
+import { SaidBook, type Say } from './answers.js';
 import { BlobInbox } from './blob-inbox.js';
 import type { BlobStore } from './blob-store.js';
 import type { Guard } from './guard.js';
@@ -9,7 +10,7 @@ import type { Lane } from './lane.js';
 import type { Limits } from './limits.js';
 import { namedReadings } from './readings.js';
 import type { Session } from './session.js';
-import type { BlobRef, BoardId, BoardView, Clock } from './types.js';
+import type { BlobRef, BoardId, BoardView, Clock, UpItem } from './types.js';
 import { keepUp, type UpMessage, upItem } from './upward.js';
 
 export interface IntakeDeps {
@@ -35,6 +36,7 @@ export class Intake {
   readonly #deps: IntakeDeps;
   readonly #board: IntakeBoard;
   readonly #blobs: BlobInbox;
+  readonly #said = new SaidBook();
 
   constructor(deps: IntakeDeps, board: IntakeBoard) {
     this.#deps = deps;
@@ -116,7 +118,10 @@ export class Intake {
       const item = upItem(message, board, clock);
       const isNew = await keepUp(journal, item, message, (answer) => session.send(answer));
       if (isNew) this.#deps.kept();
-      else guard.count('duplicates');
+      else {
+        guard.count('duplicates');
+        this.#sayAgain(session, item);
+      }
     } catch (error) {
       guard.count(error instanceof JournalUnavailable ? 'journal_unavailable' : 'bad.item');
       this.#deps.log('an item was not kept; the board keeps it', {
@@ -124,6 +129,26 @@ export class Intake {
         error: String(error),
       });
     }
+  }
+
+  /** Tells the boot that asked; `session` is the board's present one, if it has one. */
+  answer(
+    kind: 'ask' | 'mail',
+    id: number,
+    bootId: number,
+    say: Say,
+    session: Session | undefined,
+  ): void {
+    this.#said.keep(kind, bootId, id, say);
+    if (session?.bootId !== bootId) return;
+    for (const message of say(session.maxMessage)) session.send(message);
+  }
+
+  /** A question that comes twice: its answer was lost on the way, or is still being found. */
+  #sayAgain(session: Session, { kind, bootId, seq }: UpItem): void {
+    if (kind !== 'ask' && kind !== 'mail') return;
+    const say = this.#said.find(kind, bootId, seq);
+    for (const message of say?.(session.maxMessage) ?? []) session.send(message);
   }
 
   async #blobStored(ref: BlobRef, open: MessageOf<'blobOpen'>): Promise<void> {

@@ -161,11 +161,15 @@ export interface Switchboard {
   cancel(key: string): void;
   /** Admit, release and wait, for doors that answer in place. */
   call(call: Omit<Call, 'key' | 'door'> & { key?: string }): Promise<Outcome>;
-  /** Answers an `ask` or a `mail` of a board; lost if the board is gone (it asks again). */
+  /**
+   * Answers an `ask` or a `mail` that a board sent in that boot. If the board is gone it is said
+   * again when the board repeats its question; another boot never hears it.
+   */
   answer(
     boardId: BoardId,
     askId: number,
     answer: { text?: string; card?: Value; error?: string },
+    bootId: number,
   ): void;
-  mailReply(boardId: BoardId, mailId: number, ok: boolean, value: Value): void;
+  mailReply(boardId: BoardId, mailId: number, ok: boolean, value: Value, bootId: number): void;
 }

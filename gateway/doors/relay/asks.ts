@@ -54,7 +54,7 @@ export class Asks {
     const { switchboard, clock, media } = this.#deps;
     const askId = Number(item.body.askId);
     const answer = (said: { text?: string; card?: Value; error?: string }): void =>
-      switchboard.answer(item.boardId, askId, said);
+      switchboard.answer(item.boardId, askId, said, item.bootId);
     if (clock.wall() - item.at > ASK_AGE_MS) {
       this.#deps.counters.count('asks.too_old');
       return answer({ error: 'The question waited too long and was not asked. Ask again.' });
@@ -82,7 +82,7 @@ export class Asks {
     const args = plainJson(body.args);
     const told = typeof args === 'object' && args !== null && !Array.isArray(args) ? args : {};
     const reply = (ok: boolean, value: Value): void =>
-      this.#deps.switchboard.mailReply(boardId, mailId, ok, value);
+      this.#deps.switchboard.mailReply(boardId, mailId, ok, value, item.bootId);
     try {
       const { ok: _ok, ...value } = await this.#post(
         boardId,
