@@ -56,6 +56,7 @@ async function targets(): Promise<{ t: TestHub; all: Target[] }> {
       dev('POST', 'messages', { op: 'send', to: 'x', body: 'x', attachments: [] }),
       dev('POST', 'messages', { op: 'thread', with: 'x', limit: 1 }),
       own('POST', 'messages', { op: 'send', to: 'x', body: 'x', attachments: [] }),
+      dev('POST', 'ask', { text: 'x', audioUrl: '', tiny: '', stream: '' }),
       gw('boards', { boardId: '00000000000000aa', name: 'x', platform: 'x', capabilities: [] }),
       gw('up', { items: [{ ...event, event: 'tap', detail: {} }] }),
       gw('claim', { envelope_ids: [id] }),

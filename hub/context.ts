@@ -1,5 +1,6 @@
 /** What every feature of the hub is handed. */
 import type { Database } from '../store/index.js';
+import type { Agent } from './agent.js';
 import type { OwnerBus } from './bus.js';
 import type { HubClock, HubTime } from './clock.js';
 import type { GatewayStreams } from './gateway-streams.js';
@@ -25,6 +26,8 @@ export interface HubContext {
   /** Serves the tiny routes alone, as a foreign server would. */
   readonly tinyOnly: boolean;
   readonly mediaDir: string;
+  /** Who answers what devices ask, where somebody does. */
+  readonly agent: Agent | undefined;
   readonly bus: OwnerBus;
   readonly waiters: Waiters;
   readonly streams: GatewayStreams;

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../store/index.js';
+import type { Agent } from './agent.js';
 import { OwnerBus } from './bus.js';
 import { type HubClock, HubTime, realClock } from './clock.js';
 import type { HubContext, HubLog } from './context.js';
@@ -17,6 +18,7 @@ import { createOwner, type Owner, type OwnerView, owners, ownerViews } from './o
 import { Refusal } from './refusal.js';
 import { sweep } from './retention.js';
 import { accountRoutes } from './routes/account.js';
+import { askRoutes } from './routes/ask.js';
 import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
 import { gatewayRoutes } from './routes/gateway.js';
@@ -48,6 +50,8 @@ export interface HubOptions {
   limits?: Partial<HubLimits>;
   /** Serves the tiny routes alone: no gateway protocol, as a foreign server would. */
   tinyOnly?: boolean;
+  /** Answers what devices ask; without one `POST /api/devices/ask` says that there is none. */
+  agent?: Agent;
   log?: HubLog;
 }
 
@@ -102,6 +106,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       siteName: options.siteName ?? 'Motebridge',
       tinyOnly: options.tinyOnly ?? false,
       mediaDir,
+      agent: options.agent,
       bus: new OwnerBus(),
       waiters: new Waiters(),
       streams: new GatewayStreams(clock, time),
@@ -125,6 +130,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   uploadRoutes(app, ctx);
   mediaRoutes(app, ctx);
   messageRoutes(app, ctx);
+  askRoutes(app, ctx);
   serviceRoutes(app, ctx);
   useDeviceRoutes(app, ctx);
   streamRoutes(app, ctx, open);

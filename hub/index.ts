@@ -1,3 +1,4 @@
+export type { Agent, Question, Recording } from './agent.js';
 export type { HubClock } from './clock.js';
 export type { HubLog } from './context.js';
 export { SchemaTooNew } from './db/migrations.js';

@@ -1,9 +1,6 @@
 /** The statements of the messages between owners. */
 import { query, tables } from './db/query.js';
 
-export const ownerById = query<{ id: string }>()((p) =>
-  tables.selectFrom('owners').where('id', '=', p.id).select(['id', 'name']),
-);
 export const idsNamed = query<{ name: string; bare: string }>()((p) =>
   tables
     .selectFrom('owners')

@@ -8,11 +8,10 @@ import {
   inThread,
   lastOfThreads,
   markRead,
-  ownerById,
   sentSince,
   unreadFrom,
 } from './message-queries.js';
-import type { Owner } from './owners.js';
+import { type Owner, ownerById } from './owners.js';
 import { Refusal } from './refusal.js';
 
 const DAY_MS = 86_400_000;

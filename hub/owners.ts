@@ -41,6 +41,9 @@ const insertSession = query<{
     token_id: p.token,
   }),
 );
+export const ownerById = query<{ id: string }>()((p) =>
+  tables.selectFrom('owners').where('id', '=', p.id).select(['id', 'name']),
+);
 const bySession = query<{ hash: string; s: number }>()((p) =>
   tables
     .selectFrom('sessions')

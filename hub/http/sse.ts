@@ -15,6 +15,7 @@ export class SseStream {
     private readonly clock: HubClock,
     /** Called once, whichever side ends it. */
     private readonly closed: () => void,
+    private readonly pingMs = PING_MS,
   ) {
     reply.hijack();
     const { raw } = reply;
@@ -38,6 +39,11 @@ export class SseStream {
     this.write(`${line}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
+  /** A line of data and nothing else, for clients that know no names of events. */
+  data(line: string): void {
+    this.write(`data: ${line}\n\n`);
+  }
+
   end(): void {
     if (this.ended) return;
     this.reply.raw.end();
@@ -55,7 +61,7 @@ export class SseStream {
   }
 
   private ping(): void {
-    this.timer = this.clock.after(PING_MS, () => {
+    this.timer = this.clock.after(this.pingMs, () => {
       this.write(': ping\n\n');
       if (!this.ended) this.ping();
     });
