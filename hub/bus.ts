@@ -31,8 +31,17 @@ export interface PresenceView {
 
 type Listener = (event: OwnerEvent) => void;
 
+/** One that serves many owners, and hears which of them something happened to. */
+export interface Watcher {
+  /** Boards came, went, got another name or can do something else now. */
+  fleetChanged(ownerId: string): void;
+  /** Streams are to end; who still may opens another. */
+  hangUp(ownerId: string): void;
+}
+
 export class OwnerBus {
   private readonly listeners = new Map<string, Map<Listener, () => void>>();
+  private readonly watchers = new Set<Watcher>();
 
   count(ownerId: string): number {
     return this.listeners.get(ownerId)?.size ?? 0;
@@ -56,5 +65,15 @@ export class OwnerBus {
   /** Ends every stream of an owner, when somebody's right to one of them ended. */
   hangUp(ownerId: string): void {
     for (const end of [...(this.listeners.get(ownerId)?.values() ?? [])]) end();
+    for (const watcher of this.watchers) watcher.hangUp(ownerId);
+  }
+
+  watch(watcher: Watcher): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  fleetChanged(ownerId: string): void {
+    for (const watcher of this.watchers) watcher.fleetChanged(ownerId);
   }
 }

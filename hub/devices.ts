@@ -191,7 +191,7 @@ export async function revoke(
   id: string,
 ): Promise<DeviceRow | undefined> {
   const s = ctx.time.seconds();
-  return ctx.db.write((w) => {
+  const row = await ctx.db.write((w) => {
     const row = byId.get(w, { id });
     if (!row || row.owner_id !== ownerId) return undefined;
     if (row.revoked_at === null) {
@@ -200,6 +200,8 @@ export async function revoke(
     }
     return row;
   });
+  if (row?.revoked_at === null) ctx.bus.fleetChanged(ownerId);
+  return row;
 }
 
 /** A fresh token; the old one dies at once. Boards behind a gateway have none to give. */

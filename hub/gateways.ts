@@ -178,7 +178,7 @@ export async function registerBoard(
     catalog: JSON.stringify(board.catalog),
   };
   const s = ctx.time.seconds();
-  const { id, moved } = await ctx.db.write((w) => {
+  const { id, moved, changed } = await ctx.db.write((w) => {
     const rows = boardRows.all(w, { board: board.boardId });
     const live = rows.find((row) => row.revoked_at === null);
     if (live && live.owner_id !== gateway.owner_id) {
@@ -186,7 +186,8 @@ export async function registerBoard(
     }
     if (live) {
       updateBoard.run(w, { id: live.id, ...fields });
-      return { id: live.id, moved: live.gateway_id !== gateway.id };
+      const changed = live.name !== fields.name || live.catalog !== fields.catalog;
+      return { id: live.id, moved: live.gateway_id !== gateway.id, changed };
     }
     if (rows.some((row) => row.gateway_id === gateway.id)) {
       throw new Refusal(
@@ -199,8 +200,9 @@ export async function registerBoard(
     const id = newId();
     insertBoard.run(w, { id, owner: gateway.owner_id, s, board: board.boardId, ...fields });
     audit(w, gateway.owner_id, 'board.register', id, s * 1000);
-    return { id, moved: false };
+    return { id, moved: false, changed: true };
   });
+  if (changed) ctx.bus.fleetChanged(gateway.owner_id);
   if (moved) offerWaiting(ctx, gateway.id, id);
   return id;
 }
@@ -208,7 +210,7 @@ export async function registerBoard(
 /** Takes the revocation of a board back. False for unknown ones and for those that aren't revoked. */
 export async function unrevoke(ctx: HubContext, ownerId: string, row: DeviceRow): Promise<boolean> {
   const s = ctx.time.seconds();
-  return ctx.db.write((w) => {
+  const done = await ctx.db.write((w) => {
     const { board_id: board } = row;
     if (row.owner_id !== ownerId || row.revoked_at === null || board === null) return false;
     if (boardRows.all(w, { board }).some((other) => other.revoked_at === null)) return false;
@@ -217,6 +219,8 @@ export async function unrevoke(ctx: HubContext, ownerId: string, row: DeviceRow)
     audit(w, ownerId, 'device.restore', row.id, s * 1000);
     return true;
   });
+  if (done) ctx.bus.fleetChanged(ownerId);
+  return done;
 }
 
 /** Offers again what waits for one board; without numbers, since they are out of order. */

@@ -22,6 +22,7 @@ import { askRoutes } from './routes/ask.js';
 import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
 import { gatewayRoutes } from './routes/gateway.js';
+import { mcpRoutes } from './routes/mcp.js';
 import { mediaRoutes } from './routes/media.js';
 import { messageRoutes } from './routes/messages.js';
 import { relayRoutes } from './routes/relay.js';
@@ -135,6 +136,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   useDeviceRoutes(app, ctx);
   streamRoutes(app, ctx, open);
   if (!ctx.tinyOnly) gatewayRoutes(app, ctx, open);
+  const mcp = ctx.tinyOnly ? undefined : mcpRoutes(app, ctx);
   await app.ready();
   // What was lost while the hub was down is reported before anything new comes in.
   await sweep(ctx);
@@ -146,6 +148,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
     ctx.waiters.close();
     ctx.streams.close();
     for (const stream of [...open]) stream.end();
+    await mcp?.close();
     await app.close();
     await ctx.db.close();
   };

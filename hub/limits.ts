@@ -12,6 +12,8 @@ export interface HubLimits {
   readingHistory: number;
   /** Event streams of an owner that may be open at a time. */
   streams: number;
+  /** Sessions of an owner's MCP clients at a time. */
+  mcpSessions: number;
   /** Bytes of a JSON body. */
   body: number;
 }
@@ -23,5 +25,6 @@ export const LIMITS: HubLimits = {
   mediaBytes: 4 * 1024 ** 3,
   readingHistory: 500,
   streams: 64,
+  mcpSessions: 32,
   body: 256 * 1024,
 };

@@ -33,17 +33,21 @@ export interface Listed {
 }
 export type UseDeviceReply = Answered | NotDone | Pending | Listed;
 
-/** Rejects with `Refusal` for usage errors and where nothing could be sent, else answers. */
+/**
+ * Rejects with `Refusal` for usage errors and where nothing could be sent, else answers. When
+ * `signal` is aborted, the call that is being waited for is cancelled; how that went is answered.
+ */
 export async function useDevice(
   ctx: HubContext,
   ownerId: string,
   request: UseDeviceRequest,
+  signal?: AbortSignal,
 ): Promise<UseDeviceReply> {
   switch (request.action) {
     case 'list':
       return { ok: true, devices: list(ctx, ownerId) };
     case 'invoke':
-      return invoke(ctx, ownerId, request);
+      return invoke(ctx, ownerId, request, signal);
     case 'result':
       return result(ctx, ownerId, needed(request.envelope_id, 'envelope_id'));
     case 'cancel':
@@ -100,6 +104,7 @@ async function invoke(
   ctx: HubContext,
   ownerId: string,
   request: UseDeviceRequest,
+  signal?: AbortSignal,
 ): Promise<UseDeviceReply> {
   const wanted = needed(request.device_id, 'device_id');
   const prompt = needed(request.prompt, 'prompt');
@@ -126,13 +131,21 @@ async function invoke(
   });
   const stop = ctx.waiters.wait(envelopeId, heard);
   const timer = ctx.clock.after(waitMs, () => heard(undefined));
+  const takeBack = (): void => {
+    cancel(ctx, ownerId, envelopeId).catch((error) => {
+      ctx.log.error({ err: error, envelope: envelopeId }, 'a call could not be cancelled');
+    });
+  };
   try {
     await send(ctx, ownerId, device.id, payload, envelopeId);
+    if (signal?.aborted) takeBack();
+    else signal?.addEventListener('abort', takeBack);
     const text = await reply;
     return text === undefined ? pending(ids, asleep, false) : readOutcome(ctx, text, ids);
   } finally {
     timer.cancel();
     stop();
+    signal?.removeEventListener('abort', takeBack);
   }
 }
 
