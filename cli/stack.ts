@@ -54,6 +54,7 @@ class Building {
   /** What ends each part, in the order they began. */
   readonly #ends: (() => Promise<void> | void)[] = [];
   #broker: Broker | undefined;
+  #link: Link | undefined;
   #gateway: Gateway | undefined;
   #parts: Parts | undefined;
   #sims: Sims | undefined;
@@ -124,6 +125,7 @@ class Building {
       blobs,
       clock,
       random: Math.random,
+      links: () => (this.#link ? [this.#link.health()] : []),
       hub: {
         url: target.url,
         ...(own === undefined ? { ownerToken: target.token } : { gatewayToken: own.gatewayToken }),
@@ -180,6 +182,7 @@ class Building {
       link = this.#broker;
       place = { host: reachable(host), port: this.#broker.port, tls: false };
     }
+    this.#link = link;
     this.#ends.push(() => link.close());
     return place;
   }

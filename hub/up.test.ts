@@ -47,7 +47,14 @@ describe('what goes up', () => {
     const { t, gateway, board } = await withBoard();
     const base = { device_id: board, boot: 1 };
     await gateway.up(
-      { ...base, kind: 'transcript', board_seq: 1, text: 'hello', durationS: 2.5 },
+      {
+        ...base,
+        kind: 'transcript',
+        board_seq: 1,
+        text: 'hello',
+        durationS: 2.5,
+        audioUrl: '/media/a.wav',
+      },
       { ...base, kind: 'task_result', board_seq: 2, taskId: 'job', summary: 's', result: { a: 1 } },
     );
     expect((await t.events()).map((e) => e.kind)).toEqual([
@@ -56,7 +63,9 @@ describe('what goes up', () => {
     ]);
     expect(await t.read(`task_${board.slice(0, 8)}_job`)).toBe('{"result":"{\\"a\\":1}"}');
     const { body } = await t.own('GET', '/api/devices/transcript');
-    expect(body.transcripts).toMatchObject([{ preview: 'hello', duration_s: 2 }]);
+    expect(body.transcripts).toMatchObject([
+      { preview: 'hello', duration_s: 2, audio_url: '/media/a.wav' },
+    ]);
   });
 
   test('readings: the newest of each is kept, older ones and stamps of the future do not win', async () => {

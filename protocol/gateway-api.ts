@@ -91,6 +91,12 @@ export const upItem = z.discriminatedUnion('kind', [
     text: z.string().max(16_384),
     label: z.string().max(80).optional(),
     durationS: z.number().min(0).optional(),
+    /** The recording, put up by `POST /api/gateway/v1/media` before. */
+    audioUrl: z
+      .string()
+      .max(300)
+      .regex(/^(https?:\/\/|\/media\/)/)
+      .optional(),
   }),
   z.object({
     kind: z.literal('task_result'),

@@ -3,6 +3,7 @@ import type { BlobStore } from '../../core/blob-store.js';
 import type { CallRecord, Journal } from '../../core/journal.js';
 import type { BoardId, Clock, Progress, Switchboard } from '../../core/types.js';
 import type { HubClient } from './client.js';
+import type { LinkState } from './live.js';
 
 export interface RelayDeps {
   readonly switchboard: Switchboard;
@@ -12,6 +13,8 @@ export interface RelayDeps {
   readonly random: () => number;
   readonly blobs: Pick<BlobStore, 'read'> | undefined;
   readonly client: HubClient;
+  /** How the gateway's links are, for hubs that show it. */
+  readonly links: (() => readonly LinkState[]) | undefined;
   readonly log: (what: string, about: Record<string, unknown>) => void;
   /** Milliseconds a call has from admission, and the most that progress may stretch it to. */
   readonly ttlMs: number;

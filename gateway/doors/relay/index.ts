@@ -18,6 +18,7 @@ import {
   type RelayDeps,
   ROOM,
 } from './deps.js';
+import type { LinkState } from './live.js';
 import { PushMode } from './push.js';
 import { TinyMode } from './tiny-mode.js';
 
@@ -28,6 +29,8 @@ export interface RelayDoorOptions {
   journal: Journal;
   /** Where the boards' pictures are; without it replies describe them. */
   blobs?: Pick<BlobStore, 'read'>;
+  /** How the gateway's links are; told to the own hub each minute. */
+  links?: () => readonly LinkState[];
   hub: {
     /** Base of the hub, http or https. */
     url: string;
@@ -94,6 +97,7 @@ class Relay implements RelayDoor {
       clock,
       random,
       blobs,
+      links: options.links,
       client: new HubClient({ url: options.hub.url, fetch, clock }),
       log: options.log ?? (() => undefined),
       ttlMs: options.ttlMs ?? 60_000,

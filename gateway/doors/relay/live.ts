@@ -17,6 +17,13 @@ export interface Entry {
   again: () => void;
 }
 
+/** One link as the hub shows it; `lastHeardAt` is unix milliseconds. */
+export interface LinkState {
+  via: string;
+  state: string;
+  lastHeardAt?: number;
+}
+
 interface Late {
   boardId: BoardId;
   at: number;
@@ -28,10 +35,15 @@ interface Late {
 type Device = (boardId: BoardId) => string | undefined;
 
 export class Live {
+  #health: { at: number; links: readonly LinkState[] } | undefined;
   readonly #presence = new Map<BoardId, { at: number; presence: Presence }>();
   readonly #readings = new Map<BoardId, { at: number; values: Record<string, Value> }>();
   readonly #progress = new Map<string, { boardId: BoardId; at: number; progress: Progress }>();
   readonly #late = new Map<string, Late>();
+
+  health(at: number, links: readonly LinkState[]): void {
+    this.#health = { at, links };
+  }
 
   presence(boardId: BoardId, at: number, presence: Presence): void {
     this.#presence.set(boardId, { at, presence });
@@ -52,8 +64,25 @@ export class Live {
 
   /** Offers what waits for known devices to `add`, until that has no more room. */
   take(deviceOf: Device, add: (entry: Entry) => boolean): void {
+    if (!this.#takeHealth(add)) return;
     if (!this.#takeLate(deviceOf, add) || !this.#takePresence(deviceOf, add)) return;
     if (this.#takeReadings(deviceOf, add)) this.#takeProgress(deviceOf, add);
+  }
+
+  #takeHealth(add: (entry: Entry) => boolean): boolean {
+    const health = this.#health;
+    if (!health) return true;
+    const links = health.links.map(({ via, state, lastHeardAt }) => ({
+      via,
+      state,
+      ...(lastHeardAt === undefined ? {} : { lastHeardAt: Math.max(0, Math.round(lastHeardAt)) }),
+    }));
+    const again = (): void => {
+      this.#health ??= health;
+    };
+    if (!add({ body: { kind: 'health', at: health.at, links }, again })) return false;
+    this.#health = undefined;
+    return true;
   }
 
   #takeLate(deviceOf: Device, add: (entry: Entry) => boolean): boolean {

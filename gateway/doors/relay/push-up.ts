@@ -8,13 +8,15 @@ import { Backoff } from '../../core/backoff.js';
 import type { BoardId, Presence, Progress, Timer } from '../../core/types.js';
 import { HubUnreachable, isTransient } from './client.js';
 import { type RelayDeps, ROOM } from './deps.js';
-import { type Entry, Live } from './live.js';
+import { type Entry, type LinkState, Live } from './live.js';
+import type { Media } from './media.js';
 import { type Pending, pendingItems, putAside } from './pending.js';
 import { upBody } from './up-items.js';
 
 export interface UpDeps extends RelayDeps {
   token: string;
   deviceOf(boardId: BoardId): string | undefined;
+  media: Pick<Media, 'recording'>;
 }
 
 type Sent = Entry & { pending?: Pending };
@@ -55,6 +57,12 @@ export class UpPump {
 
   readings(boardId: BoardId, values: Record<string, Value>, at: number): void {
     this.#live.readings(boardId, Math.max(0, Math.round(at)), values);
+    this.kick();
+  }
+
+  /** How the links are; the newest wins. */
+  health(links: readonly LinkState[]): void {
+    this.#live.health(this.#wall(), links);
     this.kick();
   }
 
@@ -110,7 +118,7 @@ export class UpPump {
     let batch: Sent[] = [];
     let wait: number | undefined;
     try {
-      const taken = this.#batch();
+      const taken = this.#batch(await this.#recordings());
       batch = taken.batch;
       if (batch.length > 0) {
         this.#lastAt = this.#deps.clock.now();
@@ -198,7 +206,7 @@ export class UpPump {
   }
 
   /** `more`: there was no room for all that waits. */
-  #batch(): { batch: Sent[]; more: boolean } {
+  #batch(recordings: ReadonlyMap<number, string>): { batch: Sent[]; more: boolean } {
     const batch: Sent[] = [];
     let units = 0;
     let more = false;
@@ -216,10 +224,33 @@ export class UpPump {
     this.#live.take(deviceOf, add);
     const room = this.#max - batch.length;
     for (const pending of pendingItems(journal, room + 1, (p) => this.#mine(p))) {
-      const body = upBody(pending.item, deviceOf(pending.item.boardId) ?? '');
+      const { item, id } = pending;
+      const body = upBody(item, deviceOf(item.boardId) ?? '', recordings.get(id));
       if (!add({ body, pending, again: () => undefined })) break;
     }
     return { batch, more };
+  }
+
+  /**
+   * Where the recordings of waiting transcripts are hosted: they go up before the words do. One
+   * that can't be had, or that the hub refuses, is counted, and its words go up alone.
+   */
+  async #recordings(): Promise<Map<number, string>> {
+    const { journal, media, counters } = this.#deps;
+    const urls = new Map<number, string>();
+    for (const { id, item } of pendingItems(journal, this.#max, (p) => this.#mine(p))) {
+      const { blobId } = item.body;
+      if (item.kind !== 'transcript' || typeof blobId !== 'number') continue;
+      try {
+        const url = await media.recording(item.boardId, item.bootId, blobId);
+        if (url === undefined) counters.count('recordings.missing');
+        else urls.set(id, url);
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        counters.count('recordings.refused');
+      }
+    }
+    return urls;
   }
 
   #mine({ item }: Pending): boolean {

@@ -17,6 +17,7 @@ import { readStream, type StreamEvent } from './sse.js';
 
 const QUIET_MS = 40_000;
 const STEADY_MS = 10_000;
+const HEALTH_MS = 60_000;
 const CLAIMS = 200;
 const REPLIES = 64;
 
@@ -37,6 +38,7 @@ export class PushMode implements Mode {
   readonly #unsubscribe: (() => void)[] = [];
   #abort: AbortController | undefined;
   #timer: Timer | undefined;
+  #healthTimer: Timer | undefined;
   #lastEventId: string | undefined;
   #fails = 0;
   #connected = false;
@@ -58,7 +60,7 @@ export class PushMode implements Mode {
     const deviceOf = (boardId: BoardId): string | undefined => this.#boards.deviceOf(boardId);
     const requests = new PushRequests(deps.client, this.#token);
     this.#media = new Media(deps, (_boardId, bytes, type) => requests.upload(bytes, type));
-    this.#up = new UpPump({ ...deps, token: this.#token, deviceOf });
+    this.#up = new UpPump({ ...deps, token: this.#token, deviceOf, media: this.#media });
     this.#asks = new Asks({
       ...deps,
       media: this.#media,
@@ -118,6 +120,7 @@ export class PushMode implements Mode {
     );
     for (const board of switchboard.boards()) this.#boards.refresh(board);
     this.#up.kick();
+    this.#tellHealth();
     void this.#connect();
   }
 
@@ -125,6 +128,7 @@ export class PushMode implements Mode {
     this.#stopped = true;
     for (const off of this.#unsubscribe) off();
     this.#timer?.cancel();
+    this.#healthTimer?.cancel();
     this.#abort?.abort();
     this.#offers.stop();
     this.#boards.stop();
@@ -181,6 +185,14 @@ export class PushMode implements Mode {
 
   progress(record: CallRecord, progress: Progress): void {
     this.#up.progress(record.call.boardId, envelopeOf(record.call.key).envelopeId, progress);
+  }
+
+  /** Also tells the hub that this gateway is there while its boards are silent. */
+  #tellHealth(): void {
+    const { links, clock } = this.#deps;
+    if (!links) return;
+    this.#up.health(links());
+    this.#healthTimer = clock.after(HEALTH_MS, () => this.#tellHealth());
   }
 
   async #payload(record: CallRecord, outcome: Outcome | undefined): Promise<string> {

@@ -13,8 +13,11 @@ export type Unnumbered = UpBody extends infer U
     : never
   : never;
 
-/** `ask` and `mail` have their own routes; here they would be an event. */
-export function upBody(item: UpItem, device_id: string): Unnumbered {
+/**
+ * `ask` and `mail` have their own routes; here they would be an event. `audioUrl` is where the
+ * recording of a transcript is hosted.
+ */
+export function upBody(item: UpItem, device_id: string, audioUrl?: string): Unnumbered {
   const base = { device_id, at: Math.max(0, Math.round(item.at)) };
   const numbers = { boot: item.bootId, board_seq: item.seq };
   const { body } = item;
@@ -28,6 +31,7 @@ export function upBody(item: UpItem, device_id: string): Unnumbered {
         text: textOf(body.text),
         ...(typeof label === 'string' ? { label } : {}),
         ...(typeof durationS === 'number' ? { durationS } : {}),
+        ...(audioUrl === undefined ? {} : { audioUrl }),
       };
     }
     case 'task_result': {

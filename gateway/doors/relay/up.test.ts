@@ -62,6 +62,60 @@ describe('live values', () => {
   });
 });
 
+describe('how the links are', () => {
+  it('goes up at the start and each minute, with what was last heard', async () => {
+    let heard = 7.4;
+    const links = () => [{ via: 'mqtt', state: 'up', lastHeardAt: heard, secret: 'x' }];
+    const { hub, clock } = await world({ links });
+    await clock.advance(1_000);
+    expect(hub.up('health').map((item) => item.links)).toEqual([
+      [{ via: 'mqtt', state: 'up', lastHeardAt: 7 }],
+    ]);
+    heard = 70_000;
+    await clock.advance(60_000);
+    expect(hub.up('health').at(-1)?.links).toMatchObject([{ lastHeardAt: 70_000 }]);
+    expect(hub.up('health')).toHaveLength(2);
+  });
+});
+
+describe('transcripts', () => {
+  const MEDIA = 'POST /api/gateway/v1/media';
+  const said = (seq: number, blobId: number) =>
+    ({ boardId: A, kind: 'transcript', seq, body: { text: `word ${seq}`, blobId } }) as const;
+  const wav = new TextEncoder().encode('RIFF....WAVE');
+
+  it('with a recording go up once it is hosted, and not before', async () => {
+    const read = async (key: string) => (key === `${A}-1-9` ? wav : undefined);
+    const { hub, clock, switchboard, journal } = await world({ blobs: { read } });
+    hub.once(MEDIA, () => no(503, 'store unavailable'));
+    await switchboard.keep(said(1, 9));
+    await clock.advance(300);
+    expect(hub.of(MEDIA)).toHaveLength(1);
+    expect(hub.up('transcript')).toEqual([]);
+    await clock.advance(5_000);
+    expect(hub.of(MEDIA)).toHaveLength(2);
+    expect(hub.up('transcript')).toMatchObject([{ text: 'word 1', audioUrl: '/media/k.png' }]);
+    expect(journal.pending(10)).toEqual([]);
+  });
+
+  it('whose recording is missing or refused go up alone, and that is counted', async () => {
+    const read = async (key: string) => (key === `${A}-1-9` ? wav : undefined);
+    const { hub, clock, switchboard, door } = await world({ blobs: { read } });
+    hub.always(MEDIA, () => no(413, 'too large'));
+    await switchboard.keep(said(1, 9));
+    await switchboard.keep(said(2, 10));
+    await clock.advance(5_000);
+    expect(hub.up('transcript').map(({ text, audioUrl }) => [text, audioUrl])).toEqual([
+      ['word 1', undefined],
+      ['word 2', undefined],
+    ]);
+    expect(door.state().counters).toMatchObject({
+      'recordings.missing': 1,
+      'recordings.refused': 1,
+    });
+  });
+});
+
 describe('items of the journal', () => {
   it('go up in order, numbered, and are forgotten when acknowledged', async () => {
     const { hub, clock, switchboard, journal } = await world();
