@@ -26,6 +26,8 @@ export interface HubContext {
   /** Serves the tiny routes alone, as a foreign server would. */
   readonly tinyOnly: boolean;
   readonly mediaDir: string;
+  /** Hosts (with their port, where it is not 443) that firmware may be published from. */
+  readonly firmwareHosts: readonly string[];
   /** Who answers what devices ask, where somebody does. */
   readonly agent: Agent | undefined;
   readonly bus: OwnerBus;

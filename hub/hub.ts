@@ -21,6 +21,7 @@ import { accountRoutes } from './routes/account.js';
 import { askRoutes } from './routes/ask.js';
 import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
+import { firmwareRoutes } from './routes/firmware.js';
 import { gatewayRoutes } from './routes/gateway.js';
 import { mcpRoutes } from './routes/mcp.js';
 import { mediaRoutes } from './routes/media.js';
@@ -31,6 +32,7 @@ import { sessionRoutes } from './routes/session.js';
 import { streamRoutes } from './routes/stream.js';
 import { uploadRoutes } from './routes/uploads.js';
 import { useDeviceRoutes } from './routes/use-device.js';
+import { depositBatch } from './tickets.js';
 import { createToken, revokeSecret } from './tokens.js';
 import { type UseDeviceReply, type UseDeviceRequest, useDevice } from './use-device.js';
 import { Waiters } from './waiters.js';
@@ -51,6 +53,11 @@ export interface HubOptions {
   limits?: Partial<HubLimits>;
   /** Serves the tiny routes alone: no gateway protocol, as a foreign server would. */
   tinyOnly?: boolean;
+  /**
+   * Hosts that firmware may be published from, as `host` or `host:port`. Default: the hub itself
+   * where its `publicUrl` is https, else none.
+   */
+  firmwareHosts?: readonly string[];
   /** Answers what devices ask; without one `POST /api/devices/ask` says that there is none. */
   agent?: Agent;
   log?: HubLog;
@@ -79,6 +86,12 @@ export interface Hub {
   ): Promise<{ gateway_id: string; gateway_token: string }>;
   /** The agent's tool; refusals are answered, never thrown. */
   useDevice(ownerId: string, request: UseDeviceRequest): Promise<UseDeviceReply>;
+  /**
+   * Keeps a result of the owner's agents under a ticket `batch_…`, redeemed like a reply. Not
+   * served over HTTP. Rejects with `Refusal` for any other ticket and for an unknown owner;
+   * false where the ticket had its result already.
+   */
+  depositBatch(ownerId: string, ticket: string, result: unknown): Promise<boolean>;
   /** What the hub does each minute by itself: reports lost tasks, drops what is past its time. */
   sweep(): Promise<void>;
 }
@@ -107,6 +120,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       siteName: options.siteName ?? 'Motebridge',
       tinyOnly: options.tinyOnly ?? false,
       mediaDir,
+      firmwareHosts: options.firmwareHosts ?? ownHosts(options.publicUrl),
       agent: options.agent,
       bus: new OwnerBus(),
       waiters: new Waiters(),
@@ -132,6 +146,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   mediaRoutes(app, ctx);
   messageRoutes(app, ctx);
   askRoutes(app, ctx);
+  firmwareRoutes(app, ctx);
   serviceRoutes(app, ctx);
   useDeviceRoutes(app, ctx);
   streamRoutes(app, ctx, open);
@@ -191,8 +206,13 @@ async function assemble(ctx: HubContext): Promise<Hub> {
         };
       }
     },
+    depositBatch: (ownerId, ticket, result) => depositBatch(ctx, ownerId, ticket, result),
     sweep: () => sweep(ctx),
   };
+}
+
+function ownHosts(publicUrl: string | undefined): string[] {
+  return publicUrl?.startsWith('https://') ? [new URL(publicUrl).host] : [];
 }
 
 function everyMinute(ctx: HubContext): () => void {

@@ -275,7 +275,7 @@ export function envelopeOf(ctx: HubContext, ownerId: string, id: string): Envelo
 /** Part of a write: a reply under a ticket. False where the ticket had one already. */
 export function deposit(
   w: Sync,
-  device: DeviceRow,
+  by: { ownerId: string; deviceId: string | null; gatewayId: string | null },
   ref: string,
   payload: string,
   ms: number,
@@ -283,9 +283,9 @@ export function deposit(
   return (
     insertReply.run(w, {
       id: newId(),
-      owner: device.owner_id,
-      device: device.id,
-      gateway: device.gateway_id,
+      owner: by.ownerId,
+      device: by.deviceId,
+      gateway: by.gatewayId,
       ref,
       payload,
       ms,

@@ -1,9 +1,12 @@
 /** Results that a device deposits unasked, redeemed by their ticket (wire document, part A3). */
-import { cutText, TINY_LIMITS, taskPayload, taskTicket } from '../protocol/tiny.js';
+import { BATCH_TICKET, cutText, TINY_LIMITS, taskPayload, taskTicket } from '../protocol/tiny.js';
 import type { Sync } from '../store/index.js';
+import type { HubContext } from './context.js';
 import type { DeviceRow } from './devices.js';
 import { keepEvent, type StoredEvent } from './events.js';
 import { deposit } from './mailbox.js';
+import { ownerById } from './owners.js';
+import { Refusal } from './refusal.js';
 
 export interface NewResult {
   taskId: string;
@@ -22,7 +25,8 @@ export function keepResult(
   ms: number,
 ): { ticket: string; event: StoredEvent | undefined } {
   const ticket = taskTicket(device.id, said.taskId);
-  if (!deposit(w, device, ticket, taskPayload(said.result), ms)) {
+  const by = { ownerId: device.owner_id, deviceId: device.id, gatewayId: device.gateway_id };
+  if (!deposit(w, by, ticket, taskPayload(said.result), ms)) {
     return { ticket, event: undefined };
   }
   const name = cutText(device.name, TINY_LIMITS.eventName);
@@ -35,4 +39,24 @@ export function keepResult(
     at: ms,
   });
   return { ticket, event };
+}
+
+/**
+ * For what runs in the hub's own process alone (statement 76): no route leads here, and a device's
+ * tickets all begin with `task_`. False where the ticket had its result already.
+ */
+export function depositBatch(
+  ctx: HubContext,
+  ownerId: string,
+  ticket: string,
+  result: unknown,
+): Promise<boolean> {
+  const ms = ctx.time.ms();
+  return ctx.db.write((w) => {
+    if (!BATCH_TICKET.test(ticket) || !ownerById.get(w, { id: ownerId })) {
+      throw new Refusal(400, 'userId and a batch_* ticket required');
+    }
+    const by = { ownerId, deviceId: null, gatewayId: null };
+    return deposit(w, by, ticket, taskPayload(result), ms);
+  });
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { breakableStore, type TestHub, withDevice } from './hub.fixture.js';
 
@@ -70,6 +71,47 @@ describe('tickets', () => {
       const kept = JSON.parse(payload).result;
       expect(result.startsWith(kept) && kept.length > 1000).toBe(true);
     }
+  });
+
+  test('D76 batch tickets are the hub’s own process’s alone, and redeem like any other', async () => {
+    const { t, device } = await withDevice();
+    const ticket = 'batch_0123-abcd';
+    const board = randomUUID();
+    for (const [owner, name] of [
+      [t.ownerId, board],
+      [t.ownerId, 'task_0123abcd_x'],
+      [t.ownerId, 'batch_short'],
+      [t.ownerId, `batch_${'a'.repeat(65)}`],
+      [t.ownerId, 'batch_0123_abcd'],
+      ['nobody', ticket],
+      ['', ticket],
+    ] as const) {
+      await expect(t.hub.depositBatch(owner, name, 'x')).rejects.toMatchObject({
+        status: 400,
+        message: 'userId and a batch_* ticket required',
+      });
+    }
+    const pending = await t.own('POST', '/api/use-device', {
+      action: 'result',
+      envelope_id: ticket,
+    });
+    expect(pending.body.pending).toBe(true);
+    expect(await t.hub.depositBatch(t.ownerId, ticket, 'done')).toBe(true);
+    expect(await t.hub.depositBatch(t.ownerId, ticket, 'again')).toBe(false);
+    expect(await t.read(ticket)).toBe('{"result":"done"}');
+    const bob = (await t.hub.createOwner('bob')).token;
+    expect(await t.read(ticket, bob)).toBeNull();
+    const result = await t.own('POST', '/api/use-device', {
+      action: 'result',
+      envelope_id: ticket,
+    });
+    expect(result.body).toMatchObject({ ok: true, result: 'done' });
+    // A device can't deposit under such a name, nor answer it.
+    const task = await post(t, 'task-result', { ...device, taskId: 'batch_x', result: 'x' });
+    expect(task.body.ticket).toMatch(/^task_/);
+    expect((await t.reply(device, ticket, 'x')).status).toBe(424);
+    t.clock.advance(86_400_000);
+    expect(await t.read(ticket)).toBeNull();
   });
 
   test('the same task again is announced once, and its first result stays', async () => {

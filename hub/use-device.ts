@@ -197,7 +197,7 @@ function result(ctx: HubContext, ownerId: string, ref: string): UseDeviceReply {
     const outcome = readOutcome(ctx, reply.payload, ids);
     return late === undefined ? outcome : { ...outcome, late: JSON.parse(late) };
   }
-  if (!envelope && !ref.startsWith('task_')) {
+  if (!envelope && !/^(task|batch)_/.test(ref)) {
     return {
       ok: false,
       outcome: 'outcome_unknown',

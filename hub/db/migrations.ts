@@ -131,6 +131,16 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE read_ms IS NULL`,
     ],
   },
+  {
+    id: 5,
+    name: 'firmware by channel',
+    sql: [
+      `CREATE TABLE firmware (
+        owner_id TEXT NOT NULL REFERENCES owners(id), channel TEXT NOT NULL,
+        version TEXT NOT NULL, url TEXT NOT NULL, sha256 TEXT NOT NULL, force INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL, PRIMARY KEY (owner_id, channel)) STRICT, WITHOUT ROWID`,
+    ],
+  },
 ];
 
 /** A database of a newer version: opening it with this one could lose what it does not know. */

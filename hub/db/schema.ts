@@ -122,6 +122,16 @@ export interface Schema {
     created_ms: number;
     read_ms: number | null;
   };
+  firmware: {
+    owner_id: string;
+    channel: string;
+    version: string;
+    url: string;
+    sha256: string;
+    /** 1 where boards are to install it also if it is older. */
+    force: number;
+    updated_at: number;
+  };
   readings: { device_id: string; name: string; value: string; at: number };
   reading_history: { seq: Generated<number>; device_id: string; at: number; sample: string };
   /** Board items that were stored, so that a repeated one is dropped. */

@@ -33,6 +33,12 @@ export const TINY_ROUTES = {
   authCli: { method: 'POST', path: '/api/auth/cli', auth: 'session', part: 'A10' },
   authToken: { method: 'POST', path: '/api/auth/cli/token', auth: 'none', part: 'A10' },
   health: { method: 'GET', path: '/api/health', auth: 'none', part: 'A11' },
+  firmwarePublish: {
+    method: 'POST',
+    path: '/api/firmware/manifest',
+    auth: 'session',
+    part: 'A12',
+  },
   firmware: { method: 'PUT', path: '/api/firmware/manifest', auth: 'device', part: 'A12' },
 } as const satisfies Record<string, Route>;
 export type TinyRoute = keyof typeof TINY_ROUTES;
