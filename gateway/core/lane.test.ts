@@ -313,6 +313,32 @@ describe('after a restart of the gateway', () => {
     expect(door.outcomes).toMatchObject([{ kind: 'ok', value: 'once' }]);
   });
 
+  it.each(['before', 'after'])(
+    'calls released %s the board is back go to it as many at once as it takes',
+    async (when) => {
+      const journal = memoryJournal();
+      const first = await online({ journal });
+      const keys = ['a', 'b', 'c'];
+      for (const key of keys) await first.run(call(key));
+      first.gateway.stop();
+      const second = bench({ journal });
+      second.gateway.attach('test', new RecordingDoor());
+      const board = new BoardPeer(second.gateway);
+      const release = (): void => {
+        for (const key of keys) second.gateway.release(key);
+      };
+      if (when === 'before') release();
+      board.greet(1, { maxCalls: 2 });
+      await settle();
+      if (when === 'after') release();
+      await settle();
+      expect(board.all('call').map((c) => c.callId)).toEqual([1, 2]);
+      board.answer(1);
+      await settle();
+      expect(board.all('call').map((c) => c.callId)).toEqual([1, 2, 3]);
+    },
+  );
+
   it('an open call whose board has restarted meanwhile is outcome_unknown', async () => {
     const journal = memoryJournal();
     const first = await online({ journal });

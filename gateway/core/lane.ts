@@ -41,6 +41,8 @@ interface Live {
   released: boolean;
   /** The boot that it was sent to, as far as is known. */
   sentTo: number | undefined;
+  /** Sent on this connection, or held: it takes one of the board's places. */
+  placed: boolean;
   /** The board has said that it holds it: no need to send it again. */
   held: boolean;
   busy: boolean;
@@ -76,6 +78,7 @@ export class Lane {
       record,
       released: false,
       sentTo: mayHaveRun ? record.bootId : undefined,
+      placed: false,
       held: false,
       busy: false,
       deadlineAt: now + leftMs,
@@ -97,10 +100,7 @@ export class Lane {
     const live = this.#lives.get(key);
     if (!live || live.released) return;
     live.released = true;
-    const session = this.#session;
     if (live.record.outcome) this.#leave(live, true);
-    // Found in the journal after a restart: the board drops what it has already.
-    else if (session && live.sentTo === session.bootId && !live.held) this.#send(live, session);
     else this.#pump();
   }
 
@@ -120,11 +120,12 @@ export class Lane {
   opened(session: LaneSession, unsettled: readonly (readonly [number, number])[]): void {
     this.#session = session;
     const known = new Map(unsettled);
-    for (const live of this.#ordered()) {
+    for (const live of this.#lives.values()) {
+      live.placed = false;
       if (live.sentTo !== session.bootId) continue;
       live.held = known.get(live.record.callId) !== undefined;
+      live.placed = live.held;
       live.tries = 0;
-      if (!live.held && live.released && !live.busy) this.#send(live, session);
     }
     for (const [callId, state] of unsettled) {
       if (state === UNSETTLED.running && !this.#byId.has(callId)) this.#orphan(callId, session);
@@ -182,16 +183,19 @@ export class Lane {
     return [...this.#lives.values()].sort((a, b) => a.record.callId - b.record.callId);
   }
 
-  /** Sends what may be sent now, oldest id first. */
+  /**
+   * Sends what may be sent now, oldest id first. What may be on the board already (found in the
+   * journal, or sent before a cut) is sent again within the same bound; the board knows its id.
+   */
   #pump(): void {
     const session = this.#session;
     if (!session) return;
     const lives = this.#ordered().filter((live) => !live.record.outcome);
     const oldest = lives[0]?.record.callId ?? 0;
-    let running = lives.filter((l) => l.sentTo === session.bootId).length;
+    let running = lives.filter((live) => live.placed).length;
     for (const live of lives) {
-      if (!live.released || live.busy || live.sentTo === session.bootId) continue;
-      if (live.sentTo !== undefined) {
+      if (!live.released || live.busy || live.placed) continue;
+      if (live.sentTo !== undefined && live.sentTo !== session.bootId) {
         void this.#rebooted(live, session);
         continue;
       }
@@ -211,6 +215,7 @@ export class Lane {
       return;
     }
     live.sentTo = session.bootId;
+    live.placed = true;
     session.send(message);
     live.resend?.cancel();
     live.resend = this.#deps.clock.after(
@@ -236,6 +241,7 @@ export class Lane {
       live.record = record;
       this.#byId.set(record.callId, live);
       live.sentTo = undefined;
+      live.placed = false;
       live.held = false;
     } catch (error) {
       this.#deps.journalFailed(error);
