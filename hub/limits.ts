@@ -16,6 +16,16 @@ export interface HubLimits {
   mcpSessions: number;
   /** Bytes of a JSON body. */
   body: number;
+  /** Requests in a minute, on the routes of sessions. */
+  ownerPerMinute: number;
+  addressPerMinute: number;
+  /** Logins and exchanges of codes in a minute from one address. */
+  loginsPerMinute: number;
+  /** Connections that may be open at a time; more are closed at once. */
+  connections: number;
+  /** How long a request's headers, and all of it, may take to arrive. */
+  headersMs: number;
+  requestMs: number;
 }
 
 export const LIMITS: HubLimits = {
@@ -27,4 +37,10 @@ export const LIMITS: HubLimits = {
   streams: 64,
   mcpSessions: 32,
   body: 256 * 1024,
+  ownerPerMinute: 12_000,
+  addressPerMinute: 24_000,
+  loginsPerMinute: 30,
+  connections: 10_000,
+  headersMs: 20_000,
+  requestMs: 300_000,
 };

@@ -9,7 +9,9 @@ import {
 } from 'fastify-type-provider-zod';
 import type { HubContext } from '../context.js';
 import { answerError } from './errors.js';
+import { SECURITY_HEADERS } from './headers.js';
 import { parseJson } from './json.js';
+import { addRates } from './rates.js';
 import type { App } from './types.js';
 
 export async function createApp(ctx: HubContext): Promise<App> {
@@ -18,6 +20,11 @@ export async function createApp(ctx: HubContext): Promise<App> {
     // The hub's own log says what matters; a line for each request would say too much.
     logger: false,
     forceCloseConnections: true,
+    requestTimeout: ctx.limits.requestMs,
+    http: {
+      headersTimeout: ctx.limits.headersMs,
+      connectionsCheckingInterval: Math.ceil(ctx.limits.headersMs / 2),
+    },
     // A reverse proxy on this machine tells whose request it carries; nobody else is believed.
     trustProxy: 'loopback',
     routerOptions: { maxParamLength: 256 },
@@ -26,9 +33,11 @@ export async function createApp(ctx: HubContext): Promise<App> {
       const status = error.statusCode ?? 400;
       (reply as unknown as FastifyReply)
         .status(status)
+        .headers(SECURITY_HEADERS)
         .send({ ok: false, error: 'the path could not be read' });
     },
   }).withTypeProvider<ZodTypeProvider>();
+  app.server.maxConnections = ctx.limits.connections;
   app.setValidatorCompiler(validatorCompiler);
   // Answers are ours: they are written as they are, their schemas are for the documents.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -44,14 +53,12 @@ export async function createApp(ctx: HubContext): Promise<App> {
     done(null, parseJson(String(body)));
   });
   app.addHook('onSend', async (_request, reply) => {
-    reply.header('x-content-type-options', 'nosniff');
-    if (!reply.hasHeader('referrer-policy')) reply.header('referrer-policy', 'no-referrer');
-    reply.header('x-frame-options', 'DENY');
-    if (!reply.hasHeader('content-security-policy')) {
-      reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) {
+      if (!reply.hasHeader(name)) reply.header(name, value);
     }
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
   });
+  await addRates(app, ctx);
   await app.register(cookie);
   await app.register(swagger, {
     openapi: {

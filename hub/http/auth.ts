@@ -43,11 +43,19 @@ export function sessionOwner(ctx: HubContext, request: FastifyRequest): Owner | 
 
 /** For `onRequest`: refuses before the body is looked at (statement 1). */
 export function sessionGate(ctx: HubContext) {
-  return async (request: FastifyRequest): Promise<void> => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { rates } = request.server;
+    await rates.address(request, reply);
     const owner = sessionOwner(ctx, request);
     if (!owner) throw loginRequired();
     request.owner = owner;
+    await rates.owner(request, reply);
   };
+}
+
+/** For `onRequest` where a secret is tried. */
+export function loginGate(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  return request.server.rates.login(request, reply);
 }
 
 export function gatewayGate(ctx: HubContext) {

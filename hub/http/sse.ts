@@ -1,6 +1,7 @@
 /** One event stream: headers that keep proxies from holding it back, pings, bounded memory. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HubClock } from '../clock.js';
+import { SECURITY_HEADERS } from './headers.js';
 
 const PING_MS = 15_000;
 /** A reader this far behind is cut off; it resumes by `Last-Event-ID`. */
@@ -23,7 +24,7 @@ export class SseStream {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
-      'x-content-type-options': 'nosniff',
+      ...SECURITY_HEADERS,
       connection: 'keep-alive',
     });
     raw.socket?.setNoDelay(true);

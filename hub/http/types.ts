@@ -9,6 +9,7 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Gateway } from '../gateways.js';
 import type { Owner } from '../owners.js';
+import type { Rates } from './rates.js';
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -22,6 +23,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     owner: Owner | null;
     gateway: Gateway | null;
+  }
+  interface FastifyInstance {
+    rates: Rates;
   }
   interface FastifyContextConfig {
     /** What a route answers when the store can't be reached. Default: 424, try again. */

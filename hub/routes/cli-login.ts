@@ -12,7 +12,14 @@ import {
   refusal,
 } from '../../protocol/tiny.js';
 import type { HubContext } from '../context.js';
-import { COOKIE, fromOwnPage, ownerOf, sessionGate, sessionOwner } from '../http/auth.js';
+import {
+  COOKIE,
+  fromOwnPage,
+  loginGate,
+  ownerOf,
+  sessionGate,
+  sessionOwner,
+} from '../http/auth.js';
 import type { App } from '../http/types.js';
 import { type CodeWish, exchangeCode, issueCode } from '../login.js';
 import { openSession, SESSION_S } from '../owners.js';
@@ -45,6 +52,7 @@ export function cliLoginRoutes(app: App, ctx: HubContext): void {
     '/api/auth/cli/token',
     {
       config: { down },
+      onRequest: loginGate,
       schema: {
         body: authTokenRequest,
         response: { 200: authTokenReply, 400: refusal, 401: refusal },
@@ -99,7 +107,8 @@ function pageRoutes(app: App, ctx: HubContext): void {
     return show(reply, 200, html, wish);
   });
 
-  app.post('/auth/sign-in', { config: { down }, schema }, async (request, reply) => {
+  const onRequest = loginGate;
+  app.post('/auth/sign-in', { config: { down }, onRequest, schema }, async (request, reply) => {
     if (!own(request)) return refuse(reply, FOREIGN, 403);
     const fields = request.body as Record<string, unknown> | undefined;
     const wish = wishOf(fields);
@@ -112,7 +121,7 @@ function pageRoutes(app: App, ctx: HubContext): void {
     return reply.redirect(`/auth/cli?${queryOf(wish)}`, 303);
   });
 
-  app.post('/auth/cli', { config: { down }, schema }, async (request, reply) => {
+  app.post('/auth/cli', { config: { down }, onRequest, schema }, async (request, reply) => {
     if (!own(request)) return refuse(reply, FOREIGN, 403);
     const wish = wishOf(request.body);
     if (typeof wish === 'string') return refuse(reply, `The address is not complete: ${wish}.`);

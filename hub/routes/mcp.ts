@@ -20,7 +20,9 @@ export function mcpRoutes(app: App, ctx: HubContext): { close(): Promise<void> }
       if (!isOwnOrigin(ctx, request)) {
         throw new Refusal(403, 'pages of this origin may not use the hub');
       }
+      await app.rates.address(request, reply);
       request.owner = ownerOfBearer(ctx, request, reply);
+      await app.rates.owner(request, reply);
     },
     handler: async (request, reply) => {
       sessions ??= import('../mcp/sessions.js').then(({ McpSessions }) => new McpSessions(ctx));

@@ -34,8 +34,10 @@ export function mediaRoutes(app: App, ctx: HubContext): void {
       attachValidation: true,
       schema: { body: mediaRequest, response: { 200: mediaReply, 401: refusal, 424: refusal } },
     },
-    async (request) => {
+    async (request, reply) => {
       const owner = sessionOwner(ctx, request);
+      request.owner = owner ?? null;
+      if (owner) await app.rates.owner(request, reply);
       const credential = who.safeParse(request.body);
       if (!owner && !credential.success) throw loginRequired();
       const ownerId =

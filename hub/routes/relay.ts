@@ -68,6 +68,11 @@ export function relayRoutes(app: App, ctx: HubContext): void {
           fallback(error, request, reply);
           return;
         }
+        if (error instanceof Refusal && error.status === 429) {
+          const flags = { delivered: 'no', retryable: true };
+          refuse(reply, new Refusal(429, error.message, flags));
+          return;
+        }
         const sentence = error.validation?.[0]?.message;
         const refused =
           sentence === undefined ? sendRefusal(error) : relayRefusal('bad_request', sentence);

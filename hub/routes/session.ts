@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { bodyOf, filled, refusal } from '../../protocol/tiny.js';
 import type { HubContext } from '../context.js';
-import { COOKIE, ownerOf, sessionGate } from '../http/auth.js';
+import { COOKIE, loginGate, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
 import { closeSession, openSession, SESSION_S } from '../owners.js';
 import { Refusal } from '../refusal.js';
@@ -23,6 +23,7 @@ export function sessionRoutes(app: App, ctx: HubContext): void {
     '/api/login',
     {
       config: { down: { status: 503 } },
+      onRequest: loginGate,
       schema: {
         body: bodyOf({ token: filled('token required') }),
         response: { 200: loginReply, 401: refusal },
