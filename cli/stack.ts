@@ -17,6 +17,7 @@ import { openBlobStore } from '../gateway/node/blobs.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { boardOfSecret } from '../gateway/node/endpoint-secret.js';
 import { startEndpointServer } from '../gateway/node/endpoint-server.js';
+import { httpFetch } from '../gateway/node/http-fetch.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
 import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
@@ -119,7 +120,10 @@ class Building {
     });
     this.#gateway = gateway;
     this.#ends.push(() => gateway.stop());
+    const http = httpFetch();
+    this.#ends.push(() => http.close());
     const door = createRelayDoor({
+      fetch: http.fetch,
       switchboard: gateway,
       journal,
       blobs,

@@ -39,7 +39,32 @@ export function isTransient(error: unknown): boolean {
   return !(error instanceof HubRefused) || error.retryable;
 }
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+/** What is used of `fetch`, so that a host without a cheap one can bring its own. */
+export type Fetch = (
+  url: string,
+  init: {
+    method: string;
+    headers: Record<string, string>;
+    body?: string | ArrayBuffer;
+    signal: AbortSignal;
+    redirect: 'error';
+  },
+) => Promise<HubAnswer>;
+
+export interface HubAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: HubBody | null;
+}
+
+export interface HubBody {
+  getReader(): {
+    read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+  cancel(): Promise<void>;
+}
 
 export interface Ask<S extends z.ZodType> {
   method: string;
@@ -117,7 +142,7 @@ export class HubClient {
   async open(
     path: string,
     options: { token: string; lastEventId?: string; abort: AbortController },
-  ): Promise<ReadableStream<Uint8Array>> {
+  ): Promise<HubBody> {
     const what = `GET ${path}`;
     const response = await this.#within(
       DEADLINE_MS,
@@ -145,10 +170,10 @@ export class HubClient {
     throw new HubUnreachable(`${what}: the hub answered ${response.status} and no stream`);
   }
 
-  #send(ask: Ask<z.ZodType>, signal: AbortSignal): Promise<Response> {
+  #send(ask: Ask<z.ZodType>, signal: AbortSignal): Promise<HubAnswer> {
     const headers: Record<string, string> = { accept: 'application/json' };
     if (ask.token !== undefined) headers.authorization = `Bearer ${ask.token}`;
-    let body: BodyInit | undefined;
+    let body: string | ArrayBuffer | undefined;
     if (ask.raw) {
       headers['content-type'] = ask.raw.contentType;
       body = ask.raw.bytes.slice().buffer;
@@ -158,9 +183,13 @@ export class HubClient {
     }
     const query = ask.query ? `?${new URLSearchParams(ask.query)}` : '';
     // A redirect would carry the credential in the body to wherever it points.
-    const init: RequestInit = { method: ask.method, headers, signal, redirect: 'error' };
-    if (body !== undefined) init.body = body;
-    return this.#fetch(this.base + ask.path + query, init);
+    return this.#fetch(this.base + ask.path + query, {
+      method: ask.method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      signal,
+      redirect: 'error',
+    });
   }
 
   /** Runs `work` with a deadline that holds even where `fetch` does not mind its signal. */
@@ -200,14 +229,14 @@ function causeOf(error: unknown): { why: string; code: string } {
   return { why: `${error.message} (${cause.message || code})`, code };
 }
 
-async function readCapped(response: Response, max: number, what: string): Promise<Uint8Array> {
+async function readCapped(response: HubAnswer, max: number, what: string): Promise<Uint8Array> {
   const reader = response.body?.getReader();
   if (!reader) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) break;
+    if (done || !value) break;
     size += value.length;
     if (size > max) {
       await reader.cancel().catch(() => undefined);

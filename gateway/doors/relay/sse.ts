@@ -1,6 +1,7 @@
 /** Reads one server-sent event stream until it ends, breaks, or has been silent for too long. */
 import { createParser } from 'eventsource-parser';
 import type { Clock, Timer } from '../../core/types.js';
+import type { HubBody } from './client.js';
 
 export interface StreamEvent {
   name: string;
@@ -16,7 +17,7 @@ const MAX_EVENT = 256 * 1024;
  * `quietMs` without a byte (comments count) ends it through `abort`.
  */
 export async function readStream(
-  stream: ReadableStream<Uint8Array>,
+  stream: HubBody,
   options: {
     clock: Clock;
     quietMs: number;
@@ -54,7 +55,7 @@ export async function readStream(
     while (reason === undefined && !abort.signal.aborted) {
       const read = await Promise.race([reader.read(), ended]);
       if (!read) break;
-      if (read.done) {
+      if (read.done || !read.value) {
         reason ??= 'the hub closed the stream';
         break;
       }

@@ -12,6 +12,7 @@ import type { Broker } from '../../../gateway/links/broker-options.js';
 import { openBlobStore } from '../../../gateway/node/blobs.js';
 import { openBoardBook } from '../../../gateway/node/boards.js';
 import { nodeClock } from '../../../gateway/node/clock.js';
+import { httpFetch } from '../../../gateway/node/http-fetch.js';
 import { openJournal } from '../../../gateway/node/journal.js';
 import { openSecrets } from '../../../gateway/node/secrets.js';
 import { createHub } from '../../../hub/index.js';
@@ -110,7 +111,9 @@ async function startHub(
   if (!owner) throw new Error('this hub has an owner already');
   const { url } = await hub.listen({ port: 0 });
   const { gateway_token } = await hub.enrolGateway(owner.ownerId, 'bench');
+  const http = httpFetch();
   const door = createRelayDoor({
+    fetch: http.fetch,
     switchboard,
     journal,
     ...(blobs ? { blobs } : {}),
@@ -121,6 +124,7 @@ async function startHub(
   door.start();
   stops.push(
     () => door.stop(),
+    () => http.close(),
     () => hub.close(),
   );
   return { url, token: owner.token };
