@@ -4,7 +4,7 @@ import type { BoardId } from '../gateway/core/types.js';
 import { type BoardBook, openBoardBook } from '../gateway/node/boards.js';
 import { type Home, HomeUnavailable, openHome } from '../gateway/node/home.js';
 import { openJournal } from '../gateway/node/journal.js';
-import { openSecrets, type Secrets } from '../gateway/node/secrets.js';
+import { openSecrets, type Secrets } from '../store/secrets.js';
 import { CliError } from './fault.js';
 
 export interface Parts {

@@ -15,9 +15,9 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFolder } from '../../store/files.js';
 import { BlobRefused, type BlobStore, BlobStoreUnavailable } from '../core/blob-store.js';
 import { checkBegin, checkWrite, hex } from '../core/memory-blob-store.js';
-import { syncFolder } from './files.js';
 
 export interface BlobStoreOptions {
   /** Bytes of all blobs together; beyond it `begin` rejects. Default 1 GiB. */

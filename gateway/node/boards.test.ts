@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { mqttPassword } from '../../protocol/identity.js';
+import { openSecrets, SecretsUnavailable, SecretUnreadable } from '../../store/secrets.js';
 import { memoryJournal } from '../core/memory-journal.js';
 import { BoardBookError, openBoardBook } from './boards.js';
-import { openSecrets, SecretsUnavailable, SecretUnreadable } from './secrets.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'boards-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

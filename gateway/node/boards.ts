@@ -1,9 +1,9 @@
 /** The board book: which boards there are, by name, and the key of each (room `key`, sealed). */
 import { randomBytes } from 'node:crypto';
 import { base64url, boardIdText, mqttPassword } from '../../protocol/identity.js';
+import type { Secrets } from '../../store/secrets.js';
 import type { Journal } from '../core/journal.js';
 import type { BoardId } from '../core/types.js';
-import type { Secrets } from './secrets.js';
 
 export type BoardBookFault = 'bad_name' | 'name_taken' | 'id_taken' | 'unknown' | 'ambiguous';
 

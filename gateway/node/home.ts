@@ -5,7 +5,7 @@
 import { readFile, rm, stat, utimes } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { createFile, makeFolder, replaceFile } from './files.js';
+import { createFile, makeFolder, replaceFile } from '../../store/files.js';
 
 /** Another process uses the home, or it can't be written; nothing was opened. */
 export class HomeUnavailable extends Error {

@@ -14,9 +14,9 @@ import { openBoardBook } from '../../../gateway/node/boards.js';
 import { nodeClock } from '../../../gateway/node/clock.js';
 import { httpFetch } from '../../../gateway/node/http-fetch.js';
 import { openJournal } from '../../../gateway/node/journal.js';
-import { openSecrets } from '../../../gateway/node/secrets.js';
 import { createHub } from '../../../hub/index.js';
 import { fromHex, mqttPassword } from '../../../protocol/identity.js';
+import { openSecrets } from '../../../store/secrets.js';
 import { type HostRequests, type Memory, serve } from './wire.js';
 
 const clock = nodeClock();

@@ -1,6 +1,6 @@
 /**
  * Small secrets at rest: AES-256-GCM under a key file that only its owner can read. A copy of
- * the journal without that file opens nothing.
+ * the database without that file opens nothing.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { chmod, readFile, stat } from 'node:fs/promises';
@@ -17,7 +17,7 @@ export class SecretUnreadable extends Error {
   constructor() {
     super(
       'A stored secret does not open: it was made with another key file, or was changed. ' +
-        'Restore the key file that belongs to this home, or add the board anew.',
+        'Restore the key file that belongs to this home, or add what it is for anew.',
     );
   }
 }
@@ -35,7 +35,15 @@ const TAG = 16;
 
 /** Makes the key file (0600) the first time. Rejects with `SecretsUnavailable`. */
 export async function openSecrets(file: string): Promise<Secrets> {
-  const key = await readKey(file);
+  return sealing(await readKey(file));
+}
+
+/** Under a key that ends with this process. */
+export function passingSecrets(): Secrets {
+  return sealing(randomBytes(32));
+}
+
+function sealing(key: Buffer): Secrets {
   return {
     seal(text, place) {
       const nonce = randomBytes(NONCE);
