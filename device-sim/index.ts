@@ -1,9 +1,18 @@
-/** Simulated boards: a display, an air sensor and a camera, and what others are made of. */
+/** Simulated boards: a display, an air sensor, a camera, a device that is called by its URL, and what others are made of. */
 export * from './board.js';
 export { createSimBoard, MODELS, type ModelName, type SimBoardInput } from './create.js';
 export { CARD_TYPES, CardError } from './draw/cards.js';
 export { PANEL } from './draw/chrome.js';
 export { Framebuffer, GRAYS } from './draw/framebuffer.js';
+export { type LocalCa, makeCa, type TlsIdentity } from './endpoint/ca.js';
+export { ENDPOINT_CAPABILITIES, type EndpointIdentity, enrolEndpoint } from './endpoint/enrol.js';
+export { ENDPOINT_FAULTS, type EndpointFault } from './endpoint/faults.js';
+export {
+  type EndpointAsked,
+  type EndpointDevice,
+  type EndpointOptions,
+  startEndpoint,
+} from './endpoint/server.js';
 export { cameraModel } from './models/camera.js';
 export { type EinkModel, einkModel } from './models/eink.js';
 export { type EnvOptions, envModel } from './models/env.js';
