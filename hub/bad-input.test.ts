@@ -39,10 +39,12 @@ async function targets(): Promise<{ t: TestHub; all: Target[] }> {
     all: [
       { method: 'POST', url: '/api/login', body: { token: t.token } },
       own('POST', 'devices', { name: 'x', platform: 'x', kind: 'cli', capabilities: [] }),
+      own('POST', 'devices', { name: 'x', kind: 'endpoint', url: 'x', secret: 'x' }),
       own('DELETE', 'devices', { deviceId: 'x' }),
       own('POST', 'devices/adopt', { deviceId: 'x' }),
       own('POST', 'devices/restore', { deviceId: 'x' }),
       own('POST', 'devices/relay', { toDevice: device.deviceId, payload: {} }),
+      own('POST', 'devices/endpoint/chat', { deviceId: 'x', prompt: 'x' }),
       own('POST', 'media', { data: 'AAAA', contentType: 'image/png' }),
       own('POST', 'use-device', { action: 'result', envelope_id: id, device_id: 'x', prompt: 'x' }),
       own('POST', 'gateway/v1/enrol', { name: 'x' }),

@@ -3,6 +3,7 @@ import type { Database } from '../store/index.js';
 import type { Agent } from './agent.js';
 import type { OwnerBus } from './bus.js';
 import type { HubClock, HubTime } from './clock.js';
+import type { Endpoints } from './endpoint/calls.js';
 import type { GatewayStreams } from './gateway-streams.js';
 import type { HubLimits } from './limits.js';
 import type { Waiters } from './waiters.js';
@@ -33,4 +34,5 @@ export interface HubContext {
   readonly bus: OwnerBus;
   readonly waiters: Waiters;
   readonly streams: GatewayStreams;
+  readonly endpoints: Endpoints;
 }

@@ -92,7 +92,7 @@ const setToken = query<{ id: string; hash: string }>()((p) =>
   tables.updateTable('devices').set({ token_hash: p.hash }).where('id', '=', p.id),
 );
 const setRevoked = query<{ id: string; s: number }>()((p) =>
-  tables.updateTable('devices').set({ revoked_at: p.s }).where('id', '=', p.id),
+  tables.updateTable('devices').set({ revoked_at: p.s, secret: null }).where('id', '=', p.id),
 );
 const beat = query<{ id: string; s: number; capabilities: string; lan: string | null }>()((p) =>
   tables
@@ -135,7 +135,9 @@ export function publicRow(ctx: HubContext, row: DeviceRow) {
     capabilities: row.capabilities,
     last_seen: row.last_seen,
     created_at: row.created_at,
-    online,
+    // Whether a device that is called answers is known only by calling it (statement 93).
+    online: row.kind === 'endpoint' ? null : online,
+    ...(row.url === null ? {} : { url: row.url }),
     ...(online && row.lan_url !== null ? { lan_url: row.lan_url } : {}),
     // Ours: what a gateway knows of its board beyond being there or not.
     ...(row.gateway_id === null || ctx.tinyOnly ? {} : { presence }),
@@ -149,7 +151,7 @@ export function mustHaveRoom(ctx: HubContext, w: Sync, ownerId: string): void {
 }
 
 /**
- * Enrols a device that dials in. A stale row of the same name is re-keyed in place of a second
+ * Enrols a device that dials in; `endpoint/enrol.ts` does those that are called. A stale row of the same name is re-keyed in place of a second
  * one, before the limit is looked at (statements 17 to 20).
  */
 export async function enrol(
@@ -157,9 +159,6 @@ export async function enrol(
   ownerId: string,
   input: EnrolRequest,
 ): Promise<{ id: string; token: string; adopted: boolean }> {
-  if (input.kind === 'endpoint') {
-    throw new Refusal(424, 'endpoint devices are not served by this hub');
-  }
   const token = newSecret('tind_');
   const hash = hashOf(token);
   const s = ctx.time.seconds();

@@ -1,12 +1,20 @@
 /** The self-hosted hub: one process, one SQLite file, one folder of media. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '../store/index.js';
+import {
+  type Database,
+  openDatabase,
+  openSecrets,
+  passingSecrets,
+  type Secrets,
+} from '../store/index.js';
 import type { Agent } from './agent.js';
 import { OwnerBus } from './bus.js';
 import { type HubClock, HubTime, realClock } from './clock.js';
 import type { HubContext, HubLog } from './context.js';
 import { migrate } from './db/migrations.js';
+import { Endpoints } from './endpoint/calls.js';
+import type { Resolve } from './endpoint/dial.js';
 import { GatewayStreams } from './gateway-streams.js';
 import { enrolGateway, tellPresence } from './gateways.js';
 import { createApp } from './http/app.js';
@@ -21,6 +29,7 @@ import { accountRoutes } from './routes/account.js';
 import { askRoutes } from './routes/ask.js';
 import { cliLoginRoutes } from './routes/cli-login.js';
 import { deviceRoutes } from './routes/devices.js';
+import { endpointRoutes } from './routes/endpoint.js';
 import { firmwareRoutes } from './routes/firmware.js';
 import { gatewayRoutes } from './routes/gateway.js';
 import { mcpRoutes } from './routes/mcp.js';
@@ -38,7 +47,7 @@ import { type UseDeviceReply, type UseDeviceRequest, useDevice } from './use-dev
 import { Waiters } from './waiters.js';
 
 export interface HubOptions {
-  /** Folder for `hub.db` and `media/`; made where it is missing. */
+  /** Folder for `hub.db`, `hub.key` and `media/`; made where it is missing. */
   home?: string;
   /** In place of `<home>/hub.db`; `:memory:` for a hub that forgets. */
   databaseFile?: string;
@@ -60,6 +69,12 @@ export interface HubOptions {
   firmwareHosts?: readonly string[];
   /** Answers what devices ask; without one `POST /api/devices/ask` says that there is none. */
   agent?: Agent;
+  /** Hosts (`host` or `host:port`) at which endpoint devices may be though they are private. */
+  endpointHosts?: readonly string[];
+  /** PEM of an authority that is trusted for those hosts, beside the public ones. */
+  endpointCa?: string;
+  /** Looks names of endpoint devices up in place of the system. */
+  endpointResolve?: Resolve;
   log?: HubLog;
 }
 
@@ -110,11 +125,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   try {
     const time = new HubTime(clock);
     await migrate(db, time.ms());
+    const limits = { ...LIMITS, ...options.limits };
     const ctx: HubContext = {
       db,
       clock,
       time,
-      limits: { ...LIMITS, ...options.limits },
+      limits,
       log: options.log ?? silent,
       publicUrl: options.publicUrl?.replace(/\/+$/, ''),
       siteName: options.siteName ?? 'Motebridge',
@@ -125,12 +141,26 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       bus: new OwnerBus(),
       waiters: new Waiters(),
       streams: new GatewayStreams(clock, time),
+      endpoints: new Endpoints({
+        clock,
+        secrets: await secretsOf(options),
+        hosts: options.endpointHosts ?? [],
+        ca: options.endpointCa,
+        resolve: options.endpointResolve,
+        calls: limits.endpointCalls,
+      }),
     };
     return await assemble(ctx);
   } catch (error) {
     await db.close();
     throw error;
   }
+}
+
+/** A hub that keeps nothing on the disk keeps no key there either. */
+async function secretsOf({ home, database, databaseFile }: HubOptions): Promise<Secrets> {
+  const onDisk = home !== undefined || (database === undefined && databaseFile === undefined);
+  return onDisk ? openSecrets(join(home ?? '.', 'hub.key')) : passingSecrets();
 }
 
 async function assemble(ctx: HubContext): Promise<Hub> {
@@ -141,6 +171,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   accountRoutes(app, ctx);
   cliLoginRoutes(app, ctx);
   deviceRoutes(app, ctx);
+  endpointRoutes(app, ctx);
   relayRoutes(app, ctx);
   uploadRoutes(app, ctx);
   mediaRoutes(app, ctx);
@@ -161,6 +192,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   const close = async (): Promise<void> => {
     stopSweeping();
     ctx.waiters.close();
+    ctx.endpoints.close();
     ctx.streams.close();
     for (const stream of [...open]) stream.end();
     await mcp?.close();

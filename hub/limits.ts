@@ -14,6 +14,8 @@ export interface HubLimits {
   streams: number;
   /** Sessions of an owner's MCP clients at a time. */
   mcpSessions: number;
+  /** Calls to an owner's endpoint devices that may be open at a time. */
+  endpointCalls: number;
   /** Bytes of a JSON body. */
   body: number;
   /** Requests in a minute, on the routes of sessions. */
@@ -36,6 +38,7 @@ export const LIMITS: HubLimits = {
   readingHistory: 500,
   streams: 64,
   mcpSessions: 32,
+  endpointCalls: 32,
   body: 256 * 1024,
   ownerPerMinute: 12_000,
   addressPerMinute: 24_000,

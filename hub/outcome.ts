@@ -10,7 +10,8 @@ export interface Answered {
   images?: string[];
   truncated?: true;
   device_id?: string;
-  envelope_id: string;
+  /** None where the device was called and not mailed. */
+  envelope_id?: string;
   /** A result that came after the outcome had been told. */
   late?: unknown;
 }

@@ -5,12 +5,15 @@ import type { PresenceView } from './bus.js';
 import { cancel } from './cancel.js';
 import type { HubContext } from './context.js';
 import { type DeviceRow, devicesOf, ownedDevice } from './devices.js';
+import { invokeEndpoint } from './endpoint/invoke.js';
 import { newId } from './ids.js';
 import { envelopeOf, lateReply, readReply, relayRefusal, send } from './mailbox.js';
 import { type Answered, type NotDone, type Pending, readOutcome } from './outcome.js';
 import { presenceOf } from './presence.js';
 import { Refusal } from './refusal.js';
 
+/** Why an endpoint device is neither online nor offline (statement 105). */
+const ON_CALL = 'called by its URL: whether it answers is known only by calling it';
 const WAIT_MS = 45_000;
 const MOST_MS = 600_000;
 
@@ -66,6 +69,7 @@ function list(ctx: HubContext, ownerId: string) {
   for (const row of rows) if (!newestOf.has(row.name)) newestOf.set(row.name, row.id);
   const now = ctx.time.seconds();
   return rows.map((row) => {
+    const called = row.kind === 'endpoint';
     const presence = presenceOf(ctx, row);
     const twins = rows.filter((other) => other.name === row.name).length > 1;
     return {
@@ -74,8 +78,8 @@ function list(ctx: HubContext, ownerId: string) {
       kind: row.kind,
       platform: row.platform,
       capabilities: JSON.parse(row.capabilities),
-      online: presence.state === 'online',
-      presence,
+      online: called ? null : presence.state === 'online',
+      ...(called ? { url: row.url, note: ON_CALL } : { presence }),
       last_seen_seconds_ago: row.last_seen === null ? null : Math.max(0, now - row.last_seen),
       ...(twins && newestOf.get(row.name) === row.id ? { current_for_name: true } : {}),
       ...(twins && newestOf.get(row.name) !== row.id ? { superseded: true } : {}),
@@ -111,6 +115,7 @@ async function invoke(
   const payload = payloadText({ type: 'invoke', prompt });
   if (payload === undefined) throw relayRefusal('too_big', 'prompt must fit 8,192 characters');
   const device = findDevice(ctx, ownerId, wanted);
+  if (device.kind === 'endpoint') return invokeEndpoint(ctx, device, prompt, request.timeout_ms);
   const presence = presenceOf(ctx, device);
   const isBoard = device.gateway_id !== null && !ctx.tinyOnly;
   if (isBoard && presence.state === 'unreachable') return unreachable(device, presence);

@@ -141,6 +141,15 @@ export const MIGRATIONS: readonly Migration[] = [
         updated_at INTEGER NOT NULL, PRIMARY KEY (owner_id, channel)) STRICT, WITHOUT ROWID`,
     ],
   },
+  {
+    id: 6,
+    name: 'devices that are called by their URL',
+    sql: [
+      'ALTER TABLE devices ADD COLUMN url TEXT',
+      // Sealed with a key that is not in this database.
+      'ALTER TABLE devices ADD COLUMN secret TEXT',
+    ],
+  },
 ];
 
 /** A database of a newer version: opening it with this one could lose what it does not know. */

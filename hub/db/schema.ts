@@ -155,7 +155,7 @@ export interface DeviceTable {
   kind: string;
   /** A JSON list as text. */
   capabilities: string;
-  /** Null for boards behind a gateway: they have no credential of their own. */
+  /** Null for boards behind a gateway and for endpoints: they have no token to give. */
   token_hash: string | null;
   last_seen: number | null;
   created_at: number;
@@ -166,4 +166,8 @@ export interface DeviceTable {
   catalog: string | null;
   /** The presence its gateway told last (JSON, unix milliseconds). */
   presence: string | null;
+  /** Endpoints only: the origin at which they are called. */
+  url: string | null;
+  /** Endpoints only: their credential, sealed for this id; gone once revoked. */
+  secret: string | null;
 }

@@ -5,6 +5,7 @@ import {
   adoptRequest,
   DEVICE_NOT_FOUND,
   devicesReply,
+  enrolEndpointReply,
   enrolReply,
   enrolRequest,
   heartbeatReply,
@@ -26,6 +27,7 @@ import {
   publicRow,
   revoke,
 } from '../devices.js';
+import { enrolEndpoint } from '../endpoint/enrol.js';
 import { unrevoke } from '../gateways.js';
 import { deviceGate, deviceOf, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
@@ -52,9 +54,20 @@ export function deviceRoutes(app: App, ctx: HubContext): void {
     {
       config: { down },
       onRequest,
-      schema: { body: enrolRequest, response: { 200: enrolReply, 424: refusal, 503: refusal } },
+      schema: {
+        body: enrolRequest,
+        response: {
+          200: z.union([enrolReply, enrolEndpointReply]),
+          424: refusal,
+          503: refusal,
+        },
+      },
     },
     async (request) => {
+      if (request.body.kind === 'endpoint') {
+        const { id, url } = await enrolEndpoint(ctx, ownerOf(request).id, request.body);
+        return { ok: true as const, device_id: id, kind: 'endpoint' as const, url };
+      }
       const made = await enrol(ctx, ownerOf(request).id, request.body);
       return {
         ok: true as const,

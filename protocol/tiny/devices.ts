@@ -80,8 +80,10 @@ export const ENROL_SAID = {
   urlInvalid: 'invalid url',
   urlNotHttps: 'url must be https',
   urlNotPublic: 'url must be a public hostname',
+  urlPort: 'url must use port 443, or one above 1023',
   secretRequired: 'secret required for an endpoint device',
   secretTooLong: 'secret too long',
+  secretUnfit: 'secret must be printable ASCII without line breaks',
 } as const;
 
 /** `DELETE /api/devices` (session): 0 for strangers and unknown ids, 1 also when repeated (21). */

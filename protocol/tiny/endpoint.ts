@@ -45,6 +45,10 @@ export const ENDPOINT_SAID = {
   notImage: (type: string) => `device returned a non-image content-type (${type || 'none'})`,
   imageTooBig: 'image exceeded 8MB',
   imageEmpty: 'device returned an empty image',
+  bodyTooBig: 'answer exceeded 256KB',
+  compressed: (coding: string) => `device sent a compressed answer (${coding}), which is not read`,
+  unreadable: 'the stored secret can’t be read — re-enroll with a fresh token',
+  busy: 'too many calls to devices are open; nothing was sent, try again',
 } as const;
 
 export const SNAPSHOT_TYPES = ['image/jpeg', 'image/png', 'image/webp'] as const;
