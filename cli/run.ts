@@ -7,6 +7,7 @@ import { addDevices } from './commands/devices.js';
 import { addDoctor } from './commands/doctor.js';
 import { addFrame } from './commands/frame.js';
 import { addLogin } from './commands/login.js';
+import { addMcp } from './commands/mcp.js';
 import { addOwners } from './commands/owners.js';
 import { addResult } from './commands/result.js';
 import { addSnapshot } from './commands/snapshot.js';
@@ -45,6 +46,7 @@ export function buildProgram(context: Context): Command {
     addResult,
     addSnapshot,
     addWatch,
+    addMcp,
     addBoards,
     addLogin,
     addTokens,
