@@ -8,11 +8,12 @@ import { bytes } from './bytes.js';
 import { call } from './call.js';
 import { codec } from './codec.js';
 import { heartbeat } from './heartbeat.js';
+import { hub } from './hub.js';
 import { machine } from './machine.js';
 import { memory } from './memory.js';
 import { type Report, reportText, type Section } from './report.js';
 
-const SECTIONS: readonly Section[] = [bytes, codec, call, memory, heartbeat];
+const SECTIONS: readonly Section[] = [bytes, codec, call, memory, heartbeat, hub];
 
 function chosen(names: readonly string[]): readonly Section[] {
   const unknown = names.filter((name) => !SECTIONS.some((section) => section.name === name));

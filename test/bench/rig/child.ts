@@ -1,6 +1,7 @@
 /** Child processes of the bench: what is measured and what loads it never share an event loop. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { HubRequests } from './hub-wire.js';
 import type { FleetRequests, HostRequests, Requests } from './wire.js';
 
 const PATIENCE_MS = 120_000;
@@ -69,3 +70,4 @@ export type Fleet = Child<FleetRequests>;
 
 export const startHost = (): Host => new Child<HostRequests>('./host.js', ['--expose-gc']);
 export const startFleet = (): Fleet => new Child<FleetRequests>('./fleet.js');
+export const startHubHost = () => new Child<HubRequests>('./hub-host.js', ['--expose-gc']);

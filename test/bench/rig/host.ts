@@ -17,7 +17,8 @@ import { openJournal } from '../../../gateway/node/journal.js';
 import { createHub } from '../../../hub/index.js';
 import { fromHex, mqttPassword } from '../../../protocol/identity.js';
 import { openSecrets } from '../../../store/secrets.js';
-import { type HostRequests, type Memory, serve } from './wire.js';
+import { collected } from './collected.js';
+import { type HostRequests, serve } from './wire.js';
 
 const clock = nodeClock();
 const paths = new Map<string, Path>();
@@ -130,15 +131,6 @@ async function startHub(
   return { url, token: owner.token };
 }
 
-async function memory(): Promise<Memory> {
-  for (let i = 0; i < 4; i++) {
-    globalThis.gc?.();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  const { heapUsed, external, rss } = process.memoryUsage();
-  return { heap: heapUsed, external, rss };
-}
-
 async function echo({ boardId, times, bytes }: HostRequests['echo']['ask']): Promise<number[]> {
   const frame = new Uint8Array(bytes);
   const took: number[] = [];
@@ -209,7 +201,7 @@ serve<HostRequests>({
     frames,
     counters: broker?.health().counters ?? {},
   }),
-  memory,
+  memory: collected,
   cpu() {
     const { user, system } = process.cpuUsage();
     return { us: user + system, at: performance.now() };
