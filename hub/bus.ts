@@ -18,6 +18,11 @@ export type OwnerEvent =
       data: { device_id: string; name: string; at: number; values: Record<string, unknown> };
     }
   | {
+      type: 'notice';
+      /** `url` is a path of the hub's own page; `created` is unix seconds. */
+      data: { title: string; body: string; tag: string; url: string; created: number };
+    }
+  | {
       type: 'progress';
       data: { device_id: string; envelope_id: string; percent?: number; note?: string };
     };

@@ -3,6 +3,10 @@ import { cutText, TINY_LIMITS } from '../protocol/tiny.js';
 import type { Sync } from '../store/index.js';
 import { query, tables } from './db/query.js';
 import type { NewEvent } from './events.js';
+import { type Notice, redeemUrl } from './notices.js';
+
+/** Of an ask, in a push. */
+const ASK_SHOWN = 140;
 
 export type EnvelopeKind = 'invoke' | 'notify' | 'other' | 'unreadable';
 
@@ -77,5 +81,15 @@ export function lateEvent(w: Sync, row: Asked, ms: number): NewEvent | undefined
       `${name} device finished after ${Math.floor(age / 1000)}s${what} — read it with ` +
       `use_device action:'result' envelope_id:'${row.id}'`,
     at: ms,
+  };
+}
+
+/** The same for push: it carries the ask and never the result (statement 67). */
+export function lateNotice(w: Sync, row: Asked): Notice {
+  return {
+    title: `💻 ${nameOf(w, row.device_id)} finished`,
+    body: promptOf(row.payload, ASK_SHOWN) ?? 'What you asked for is done.',
+    tag: `device-result-${row.id}`,
+    url: redeemUrl(row.id),
   };
 }

@@ -4,6 +4,8 @@ import { type Database, openDatabase, type StoreFault, StoreUnavailable } from '
 import { onCleanup, tempFolder } from './cleanup.fixture.js';
 import { TestClock } from './clock.fixture.js';
 import { createHub, type Hub, type HubOptions } from './hub.js';
+import type { Notice } from './notices.js';
+import type { PushSender, Subscription } from './push.js';
 
 /** A store that fails on demand, as a full or broken disk would. */
 export async function breakableStore(file = ':memory:') {
@@ -235,3 +237,27 @@ export async function withDevice(options: TestHubOptions = {}, name = 'desk') {
 }
 
 export const invoke = (prompt: string) => ({ type: 'invoke', prompt });
+
+/** Keeps what would be pushed; answers `status`, or fails as a service that is away. */
+export class FakePush implements PushSender {
+  readonly publicKey = `B${'A'.repeat(86)}`;
+  readonly sent: { to: string; notice: Notice }[] = [];
+  /** By the endpoint; 201 for the rest. */
+  readonly status = new Map<string, number | Error>();
+
+  refuses(endpoint: string): string | undefined {
+    return endpoint.startsWith('https://') ? undefined : 'endpoint must be https';
+  }
+
+  async send(to: Subscription, payload: string): Promise<number> {
+    this.sent.push({ to: to.endpoint, notice: JSON.parse(payload) });
+    const status = this.status.get(to.endpoint) ?? 201;
+    if (status instanceof Error) throw status;
+    return status;
+  }
+}
+
+export const browser = (endpoint = 'https://push.example/a') => ({
+  endpoint,
+  keys: { p256dh: `B${'A'.repeat(86)}`, auth: 'A'.repeat(22) },
+});

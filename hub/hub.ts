@@ -23,6 +23,8 @@ import type { App } from './http/types.js';
 import { type HubLimits, LIMITS } from './limits.js';
 import { removeOwner } from './owner-removal.js';
 import { createOwner, type Owner, type OwnerView, owners, ownerViews } from './owners.js';
+import type { PushSender } from './push.js';
+import { webPush } from './push-sender.js';
 import { Refusal } from './refusal.js';
 import { sweep } from './retention.js';
 import { accountRoutes } from './routes/account.js';
@@ -35,6 +37,7 @@ import { gatewayRoutes } from './routes/gateway.js';
 import { mcpRoutes } from './routes/mcp.js';
 import { mediaRoutes } from './routes/media.js';
 import { messageRoutes } from './routes/messages.js';
+import { pushRoutes } from './routes/push.js';
 import { relayRoutes } from './routes/relay.js';
 import { serviceRoutes } from './routes/service.js';
 import { sessionRoutes } from './routes/session.js';
@@ -76,6 +79,8 @@ export interface HubOptions {
   /** Looks names of endpoint devices up in place of the system. */
   endpointResolve?: Resolve;
   log?: HubLog;
+  /** In place of web push under keys in `<home>/push-keys.json`. */
+  push?: PushSender;
 }
 
 export interface Hub {
@@ -149,6 +154,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         resolve: options.endpointResolve,
         calls: limits.endpointCalls,
       }),
+      push: options.push ?? ownPush(options),
     };
     return await assemble(ctx);
   } catch (error) {
@@ -163,6 +169,14 @@ async function secretsOf({ home, database, databaseFile }: HubOptions): Promise<
   return onDisk ? openSecrets(join(home ?? '.', 'hub.key')) : passingSecrets();
 }
 
+function ownPush({ home, publicUrl }: HubOptions): PushSender {
+  const named = publicUrl?.startsWith('https:') ? publicUrl : 'mailto:hub@motebridge.invalid';
+  return webPush({
+    subject: named,
+    ...(home === undefined ? {} : { file: join(home, 'push-keys.json') }),
+  });
+}
+
 async function assemble(ctx: HubContext): Promise<Hub> {
   const open = new Set<SseStream>();
   ctx.streams.onChange = (gatewayId) => tellPresence(ctx, gatewayId);
@@ -173,6 +187,7 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   deviceRoutes(app, ctx);
   endpointRoutes(app, ctx);
   relayRoutes(app, ctx);
+  pushRoutes(app, ctx);
   uploadRoutes(app, ctx);
   mediaRoutes(app, ctx);
   messageRoutes(app, ctx);

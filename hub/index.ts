@@ -6,4 +6,5 @@ export { createHub, type Hub, type HubOptions } from './hub.js';
 export { type HubLimits, LIMITS } from './limits.js';
 export type { Answered, NotDone, Pending } from './outcome.js';
 export type { Owner, OwnerView } from './owners.js';
+export type { PushSender } from './push.js';
 export type { UseDeviceReply, UseDeviceRequest } from './use-device.js';

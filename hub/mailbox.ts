@@ -12,7 +12,7 @@ import type { Sync } from '../store/index.js';
 import type { HubContext } from './context.js';
 import type { DeviceRow } from './devices.js';
 import { deviceById, ownedDevice } from './devices.js';
-import { envelopeKind, lateEvent } from './envelope.js';
+import { envelopeKind, lateEvent, lateNotice } from './envelope.js';
 import { keepEvent, type StoredEvent } from './events.js';
 import { newId } from './ids.js';
 import {
@@ -31,15 +31,16 @@ import {
   waiting,
   waitingCount,
 } from './mailbox-queries.js';
+import { announce, type Notice } from './notices.js';
+import { OFFERED_MS, offer } from './offer.js';
 import { Refusal } from './refusal.js';
 
 export type { EnvelopeRow };
+export { OFFERED_MS, offer };
 
 /** A delivered envelope and a reply are kept so long. */
 export const KEPT_MS = TINY_LIMITS.keptS * 1000;
-/** An envelope that nobody fetched is offered so long … */
-export const OFFERED_MS = TINY_LIMITS.undeliveredS * 1000;
-/** … and given to a device that polls for so long. */
+/** An envelope that nobody fetched is given to a device that polls for so long. */
 export const POLLED_MS = (TINY_LIMITS.undeliveredS + TINY_LIMITS.undeliveredGraceS) * 1000;
 
 /** One of the seven ways a send fails (statements 39 to 41). */
@@ -102,26 +103,6 @@ export async function send(
   });
   offer(ctx, device.gateway_id, row, row.seq);
   return row;
-}
-
-/** `id` only where offers go out in the order of their numbers. */
-export function offer(
-  ctx: HubContext,
-  gatewayId: string | null,
-  row: EnvelopeRow,
-  id?: number,
-): void {
-  ctx.streams.of(gatewayId)?.send(
-    'offer',
-    {
-      envelope_id: row.id,
-      device_id: row.device_id,
-      payload: row.payload,
-      created_at: Math.floor(row.created_ms / 1000),
-      expires_at: Math.floor((row.created_ms + OFFERED_MS) / 1000),
-    },
-    id,
-  );
 }
 
 /** What waits for a device, oldest first. */
@@ -214,6 +195,9 @@ export async function answer(
     if (stored && one) ctx.waiters.answered(one.envelopeId, one.payload);
     if (event && ownerId !== undefined) ctx.bus.tell(ownerId, event);
   }
+  for (const { notice, ownerId } of done) {
+    if (notice && ownerId !== undefined) await announce(ctx, ownerId, notice);
+  }
   return done.map((d) => d.result);
 }
 
@@ -222,6 +206,7 @@ interface Done {
   /** True where this very write stored it. */
   stored: boolean;
   event?: StoredEvent | undefined;
+  notice?: Notice | undefined;
   ownerId?: string;
 }
 
@@ -247,7 +232,8 @@ function answerOne(w: Sync, by: Answerer, one: Answer, ms: number): Done {
   setAnswered.run(w, { id: row.id, ms });
   const late = lateEvent(w, row, ms);
   const event = late && keepEvent(w, late);
-  return { result: 'stored', stored: true, event, ownerId: row.owner_id };
+  const notice = late && lateNotice(w, row);
+  return { result: 'stored', stored: true, event, notice, ownerId: row.owner_id };
 }
 
 export interface ReplyRow {

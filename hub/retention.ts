@@ -5,6 +5,7 @@ import { query, tables } from './db/query.js';
 import { nameOf, promptOf } from './envelope.js';
 import { keepEvent, type StoredEvent } from './events.js';
 import { type EnvelopeRow, OFFERED_MS, purge } from './mailbox.js';
+import { announce, type Notice } from './notices.js';
 
 /** Rows that one sweep reads; what is beyond waits for the next, unreported and kept (62). */
 export const SCAN = 500;
@@ -47,6 +48,7 @@ export async function sweep(ctx: HubContext): Promise<void> {
       return events;
     });
     for (const { ownerId, event } of told) ctx.bus.tell(ownerId, event);
+    for (const { ownerId, notice } of told) await announce(ctx, ownerId, notice);
   } catch (error) {
     ctx.log.error({ err: error }, 'the sweep of the mailbox failed; it is tried again in a minute');
   }
@@ -66,17 +68,29 @@ async function followClock(ctx: HubContext): Promise<void> {
   ctx.log.warn({ seconds }, 'the wall clock was set; the mailbox keeps its ages');
 }
 
-function reportLost(w: Sync, ms: number): { ownerId: string; event: StoredEvent }[] {
+interface Report {
+  ownerId: string;
+  event: StoredEvent;
+  notice: Notice;
+}
+
+function reportLost(w: Sync, ms: number): Report[] {
   const rows = lost.all(w, { before: ms - OFFERED_MS, limit: SCAN });
   const byOwner = new Map<string, EnvelopeRow[]>();
   for (const row of rows) {
     if (row.kind !== 'invoke') continue;
     byOwner.set(row.owner_id, [...(byOwner.get(row.owner_id) ?? []), row]);
   }
-  const told = [...byOwner].map(([ownerId, missed]) => ({
-    ownerId,
-    event: keepEvent(w, missedEvent(w, ownerId, missed, ms)),
-  }));
+  const told = [...byOwner].map(([ownerId, missed]) => {
+    const said = missedEvent(w, ownerId, missed, ms);
+    const notice = {
+      title: '💻 A task never reached your device',
+      body: said.detail,
+      tag: `tiny-missed-${ms}`,
+      url: '/devices',
+    };
+    return { ownerId, event: keepEvent(w, said), notice };
+  });
   for (const row of rows) drop.run(w, { seq: row.seq });
   return told;
 }

@@ -5,6 +5,7 @@ import type { HubContext } from './context.js';
 import type { DeviceRow } from './devices.js';
 import { keepEvent, type StoredEvent } from './events.js';
 import { deposit } from './mailbox.js';
+import { type Notice, redeemUrl } from './notices.js';
 import { ownerById } from './owners.js';
 import { Refusal } from './refusal.js';
 
@@ -23,11 +24,11 @@ export function keepResult(
   device: DeviceRow,
   said: NewResult,
   ms: number,
-): { ticket: string; event: StoredEvent | undefined } {
+): { ticket: string; told: { event: StoredEvent; notice: Notice } | undefined } {
   const ticket = taskTicket(device.id, said.taskId);
   const by = { ownerId: device.owner_id, deviceId: device.id, gatewayId: device.gateway_id };
   if (!deposit(w, by, ticket, taskPayload(said.result), ms)) {
-    return { ticket, event: undefined };
+    return { ticket, told: undefined };
   }
   const name = cutText(device.name, TINY_LIMITS.eventName);
   const summary = cutText(said.summary ?? `task ${said.taskId} is done`, TINY_LIMITS.taskSummary);
@@ -38,7 +39,13 @@ export function keepResult(
     detail: `${name}: ${summary} (ticket ${ticket})`,
     at: ms,
   });
-  return { ticket, event };
+  const notice = {
+    title: `💻 ${name} finished`,
+    body: summary,
+    tag: `task-result-${ticket}`,
+    url: redeemUrl(ticket),
+  };
+  return { ticket, told: { event, notice } };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What a gateway sends up, kept in one transaction and acknowledged once it is durable. */
 import { type UpBody, upItem } from '../protocol/gateway-api.js';
-import { cutText, payloadText, SAID } from '../protocol/tiny.js';
+import { cutText, payloadText, SAID, TINY_LIMITS } from '../protocol/tiny.js';
 import type { Sync } from '../store/index.js';
 import type { OwnerEvent } from './bus.js';
 import type { HubContext } from './context.js';
@@ -8,6 +8,7 @@ import { query, tables } from './db/query.js';
 import { type DeviceRow, deviceById } from './devices.js';
 import { keepEvent, said } from './events.js';
 import { type Gateway, offerWaiting } from './gateways.js';
+import { announce, type Notice, redeemUrl } from './notices.js';
 import { presenceOf } from './presence.js';
 import { keepReadings } from './readings.js';
 import { keepResult } from './tickets.js';
@@ -98,7 +99,7 @@ export async function takeUp(
     }
   }
   if (good.length === 0) return result;
-  const { told, refused, back } = await ctx.db.write((w) => {
+  const { told, notices, refused, back } = await ctx.db.write((w) => {
     const batch = new Batch(ctx, w, gateway, devicesOf(ctx, gateway));
     for (const item of good) batch.take(item);
     return batch;
@@ -106,6 +107,7 @@ export async function takeUp(
   result.refused.push(...refused);
   for (const { ownerId, event } of told) ctx.bus.tell(ownerId, event);
   for (const id of back) offerWaiting(ctx, gateway.id, id);
+  for (const { ownerId, notice } of notices) await announce(ctx, ownerId, notice);
   return result;
 }
 
@@ -127,6 +129,7 @@ function devicesOf(ctx: HubContext, gateway: Gateway): (id: string) => DeviceRow
 
 class Batch {
   readonly told: Told[] = [];
+  readonly notices: { ownerId: string; notice: Notice }[] = [];
   readonly refused: { seq: number; why: string }[] = [];
   /** Boards that are reachable again: what waits for them is offered again. */
   readonly back = new Set<string>();
@@ -227,6 +230,13 @@ class Batch {
       at: ms,
     });
     this.tell(device, event);
+    const notice = {
+      title: `💻 ${cutText(device.name, TINY_LIMITS.eventName)} answered late`,
+      body: 'A result came after its outcome had been told.',
+      tag: `device-result-${item.envelope_id}`,
+      url: redeemUrl(item.envelope_id),
+    };
+    this.notices.push({ ownerId: device.owner_id, notice });
     return undefined;
   }
 
@@ -242,8 +252,11 @@ class Batch {
       this.tell(device, keepTranscript(this.w, device, item, this.past(item.at)).event);
     } else if (item.kind === 'task_result') {
       // By the hub's time: how long it can be redeemed is counted from here.
-      const { event } = keepResult(this.w, device, item, this.ctx.time.ms());
-      if (event) this.tell(device, event);
+      const { told } = keepResult(this.w, device, item, this.ctx.time.ms());
+      if (told) {
+        this.tell(device, told.event);
+        this.notices.push({ ownerId: device.owner_id, notice: told.notice });
+      }
     } else {
       const { detail } = item;
       const text = typeof detail === 'string' ? detail : (JSON.stringify(detail) ?? '');

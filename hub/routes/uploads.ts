@@ -21,6 +21,7 @@ import type { HubContext } from '../context.js';
 import { eventsSince, keepEvent, said } from '../events.js';
 import { deviceGate, deviceOf, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
+import { announce } from '../notices.js';
 import { Refusal } from '../refusal.js';
 import { keepResult } from '../tickets.js';
 import { keepTranscript, listTranscripts, transcriptOf } from '../transcripts.js';
@@ -84,8 +85,11 @@ export function uploadRoutes(app: App, ctx: HubContext): void {
       const device = deviceOf(ctx, request, request.body, SAID.unauthorized);
       if (!isTaskId(request.body.taskId)) throw new Refusal(424, UPLOAD_SAID.taskId);
       const at = ctx.time.ms();
-      const { ticket, event } = await ctx.db.write((w) => keepResult(w, device, request.body, at));
-      if (event) ctx.bus.tell(device.owner_id, event);
+      const { ticket, told } = await ctx.db.write((w) => keepResult(w, device, request.body, at));
+      if (told) {
+        ctx.bus.tell(device.owner_id, told.event);
+        await announce(ctx, device.owner_id, told.notice);
+      }
       return { ok: true as const, ticket };
     },
   );
