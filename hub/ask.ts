@@ -6,6 +6,7 @@ import { AnswerReader } from './answer.js';
 import type { HubClock } from './clock.js';
 import type { HubContext } from './context.js';
 import type { DeviceRow } from './devices.js';
+import { CallFault } from './endpoint/fault.js';
 import { keepEvent } from './events.js';
 import { mediaBy, mediaFile, ownKey } from './media.js';
 import { Refusal } from './refusal.js';
@@ -105,23 +106,43 @@ export async function transcribed(
   if (!agent.transcribe) {
     throw new Refusal(424, 'the agent of this hub does not listen; nothing was asked, send text');
   }
-  const { bytes, type } = await recording(ctx, device.owner_id, audioUrl);
   const { signal } = turn;
+  const key = ownKey(ctx, audioUrl);
+  const { bytes, type } =
+    key === undefined
+      ? await turn.until(fetched(ctx, device.owner_id, audioUrl, signal))
+      : await hosted(ctx, device.owner_id, key);
   const said = await turn.until(guarded(ctx, agent.transcribe({ bytes, type, signal })));
   const text = cutText(said.trim(), TINY_LIMITS.askText);
   if (text === '') throw new Refusal(422, 'nothing was understood in the recording');
   return text;
 }
 
-async function recording(ctx: HubContext, ownerId: string, audioUrl: string) {
-  const key = ownKey(ctx, audioUrl);
-  if (key === undefined) {
-    // The hub stands in networks that who asks does not: it fetches for nobody.
+/** A recording elsewhere: by the dialer of endpoint devices, which calls public addresses only. */
+async function fetched(ctx: HubContext, ownerId: string, url: string, signal: AbortSignal) {
+  let type = '';
+  const head = (_status: number, headers: { 'content-type'?: string | undefined }) => {
+    type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+    if (!type.startsWith('audio/')) throw new CallFault('failed', 'it is no recording');
+    return { most: TINY_LIMITS.askAudioBytes, tooBig: 'it is larger than 8 MB' };
+  };
+  try {
+    const { bytes } = await ctx.endpoints.fetch(ownerId, url, { head, signal });
+    if (bytes.length === 0) throw new CallFault('failed', 'it is empty');
+    return { bytes, type };
+  } catch (error) {
+    // Too many calls are open: of its own statuses this route has none for that.
+    if (error instanceof Refusal) throw new Refusal(424, error.message, error.flags);
+    if (!(error instanceof CallFault)) throw error;
     throw new Refusal(
       422,
-      'audioUrl must be a recording on this hub; nothing was asked, upload it by POST /api/media',
+      `the recording could not be fetched, nothing was asked: ${error.message}`,
     );
   }
+}
+
+/** One of the owner's own media. */
+async function hosted(ctx: HubContext, ownerId: string, key: string) {
   const found = mediaBy(ctx, ownerId, key);
   if (!found) throw new Refusal(422, 'there is no such recording; nothing was asked');
   if (!found.type.startsWith('audio/')) throw new Refusal(422, 'this medium is no recording');

@@ -100,6 +100,38 @@ export class Endpoints {
     return { type, bytes };
   }
 
+  /**
+   * What anybody may fetch at an address that somebody named, by the same rules as a device and
+   * without a credential. Rejects with `CallFault`, `Refusal` when busy, or the signal's reason.
+   */
+  async fetch(
+    ownerId: string,
+    address: string,
+    { head, signal }: Pick<Dial, 'head' | 'signal'>,
+  ): Promise<DeviceAnswer> {
+    const { resolve = byName } = this.#options;
+    const target = readTarget(address, this.hosts);
+    if (typeof target === 'string') throw new CallFault('unreachable', target);
+    const { pathname, search } = new URL(address);
+    const release = this.#take(ownerId);
+    try {
+      return await dial({
+        target,
+        method: 'GET',
+        path: pathname + search,
+        resolve,
+        trust: this.#trust,
+        signal: AbortSignal.any([signal, this.#closing.signal]),
+        head: (status, headers) => {
+          mustBeGood(status, headers);
+          return head(status, headers);
+        },
+      });
+    } finally {
+      release();
+    }
+  }
+
   /** Ends what is open; its callers hear that nothing is known. */
   close(): void {
     const why = 'the hub is stopping';

@@ -18,7 +18,8 @@ export interface Dial {
   target: Target;
   method: 'GET' | 'POST';
   path: string;
-  secret: string;
+  /** Undefined for what anybody may fetch. */
+  secret?: string;
   /** JSON. */
   body?: string;
   resolve: Resolve;
@@ -92,7 +93,7 @@ function exchange(call: Dial, addresses: readonly string[]): Promise<DeviceAnswe
       signal,
       headers: {
         host: target.origin.slice('https://'.length),
-        authorization: `Bearer ${secret}`,
+        ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
         accept: '*/*',
         'accept-encoding': 'identity',
         'user-agent': 'motebridge',
