@@ -1,5 +1,6 @@
 /** The hub in this process: its owner's token, and the gateway's own credential at it. */
 import { createHub, type Hub } from '../hub/index.js';
+import { type Database, openDatabase } from '../store/index.js';
 import { readCredentials } from './home.js';
 import type { Parts } from './parts.js';
 
@@ -21,11 +22,17 @@ export interface OwnHubOptions {
 const ROOM = 'hub';
 const KEY = 'own';
 
-export async function openOwnHub(parts: Parts, at: OwnHubOptions): Promise<OwnHub> {
+export async function openOwnHub(
+  parts: Parts,
+  at: OwnHubOptions,
+  between?: (database: Database) => Database,
+): Promise<OwnHub> {
   const { publicUrl } = at;
+  const database = between?.(await openDatabase(parts.home.path('hub.db')));
   const hub = await createHub({
     home: parts.home.folder,
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(database === undefined ? {} : { database }),
   });
   try {
     const { token, ownerId } = await ownerOf(hub, parts);

@@ -1,6 +1,9 @@
 /** What `start` runs, and what it is told. */
-import type { BoardView } from '../gateway/core/types.js';
+import type { Journal } from '../gateway/core/journal.js';
+import type { BoardView, PathListener } from '../gateway/core/types.js';
+import type { Fetch } from '../gateway/doors/relay/client.js';
 import type { EndpointServerOptions } from '../gateway/node/endpoint-server.js';
+import type { Database } from '../store/index.js';
 import type { BoardAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import type { OwnHubOptions } from './own-hub.js';
@@ -18,6 +21,19 @@ export interface StackOptions {
   endpoint?: EndpointServerOptions | undefined;
   /** For the log; holds no secret. */
   log?: (what: string, about: Record<string, unknown>) => void;
+  between?: Between;
+}
+
+/** What is put between two parts, for tests that watch or break what passes there. */
+export interface Between {
+  /** Own hub and its file. */
+  hubDatabase?(database: Database): Database;
+  /** Gateway and door on one side, the journal's file on the other. */
+  journal?(journal: Journal): Journal;
+  /** Link and gateway. */
+  listener?(gateway: PathListener): PathListener;
+  /** Relay door and hub. */
+  fetch?(fetch: Fetch): Fetch;
 }
 
 export interface Stack {

@@ -26,10 +26,10 @@ import { CliError } from './fault.js';
 import { type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { hubOwners, noOwners } from './owner-admin.js';
 import { openParts, type Parts } from './parts.js';
-import { type Sims, startSims } from './sims.js';
+import type { Sims } from './sims.js';
 import type { Stack, StackOptions } from './stack-types.js';
 
-export type { Stack, StackOptions } from './stack-types.js';
+export type { Between, Stack, StackOptions } from './stack-types.js';
 export type { SimChoice, SimKind } from './start-options.js';
 
 const POLL_MS = 50;
@@ -97,7 +97,7 @@ class Building {
   }
 
   async #ownHub(parts: Parts, at: OwnHubOptions): Promise<OwnHub> {
-    const own = await openOwnHub(parts, at);
+    const own = await openOwnHub(parts, at, this.#options.between?.hubDatabase);
     this.#ends.push(() => own.hub.close());
     return own;
   }
@@ -107,7 +107,9 @@ class Building {
     target: { url: string; token: string },
     own: OwnHub | undefined,
   ): Promise<{ gateway: Gateway; door: RelayDoor; blobs: BlobStore }> {
-    const { journal, book, home } = parts;
+    const { book, home } = parts;
+    const { between } = this.#options;
+    const journal = between?.journal?.(parts.journal) ?? parts.journal;
     const clock = this.#clock;
     const blobs = await openBlobStore(home.path('blobs'));
     const gateway = createGateway({
@@ -123,7 +125,7 @@ class Building {
     const http = httpFetch();
     this.#ends.push(() => http.close());
     const door = createRelayDoor({
-      fetch: http.fetch,
+      fetch: between?.fetch?.(http.fetch) ?? http.fetch,
       switchboard: gateway,
       journal,
       blobs,
@@ -160,9 +162,10 @@ class Building {
 
   /** Where boards connect; undefined without a broker. */
   async #linkTo(gateway: Gateway, parts: Parts): Promise<BrokerPlace | undefined> {
-    const { broker } = this.#options;
+    const { broker, between } = this.#options;
     if (broker === undefined) return undefined;
     const clock = this.#clock;
+    const listener = between?.listener?.(gateway) ?? gateway;
     let link: Link;
     let place: BrokerPlace;
     if ('url' in broker) {
@@ -170,7 +173,7 @@ class Building {
       link = mqttLink({
         url,
         clock,
-        listener: gateway,
+        listener,
         log: this.#linkLog,
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),
@@ -179,7 +182,7 @@ class Building {
     } else {
       const { host, port } = broker;
       const password = (boardId: BoardId): string | undefined => parts.book.password(boardId);
-      const started = { host, port, clock, listener: gateway, password, log: this.#linkLog };
+      const started = { host, port, clock, listener, password, log: this.#linkLog };
       this.#broker = await startBroker(started).catch((error) => {
         throw error instanceof Error ? Object.assign(error, { part: 'broker' }) : error;
       });
@@ -197,6 +200,8 @@ class Building {
   async #play(parts: Parts, place: BrokerPlace): Promise<Sims> {
     const { broker, sims: choices } = this.#options;
     const seal = broker !== undefined && 'url' in broker && !broker.address.private;
+    // Only here: what draws their displays takes a tenth of a second to load.
+    const { startSims } = await import('./sims.js');
     const sims = await startSims({
       book: parts.book,
       folder: parts.home.path('sims'),

@@ -8,8 +8,14 @@ import { build } from 'vite';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Bundles a TypeScript file for Node; resolves to a file below `.cache` that can be run. */
-export async function bundleChild(file: URL): Promise<string> {
+/** Compiled modules, which a bundle takes as they are. */
+const NATIVE = ['better-sqlite3', '@napi-rs/canvas', 'cbor-extract'];
+
+/**
+ * Bundles a TypeScript file for Node; resolves to a file below `.cache` that can be run. `whole`
+ * takes the libraries in, for a child that must start fast.
+ */
+export async function bundleChild(file: URL, options: { whole?: boolean } = {}): Promise<string> {
   const children = join(root, '.cache', 'children');
   await mkdir(children, { recursive: true });
   const folder = await mkdtemp(join(children, 'c-'));
@@ -17,7 +23,9 @@ export async function bundleChild(file: URL): Promise<string> {
     root,
     configFile: false,
     logLevel: 'error',
+    ...(options.whole ? { ssr: { noExternal: true, external: NATIVE } } : {}),
     build: {
+      minify: options.whole === true,
       ssr: fileURLToPath(file),
       outDir: folder,
       target: 'node20',
@@ -35,6 +43,8 @@ export interface Child {
   line(start: string): Promise<string>;
   /** Resolves when it has ended: exit code, or the signal's name. */
   readonly ended: Promise<number | string | null>;
+  /** Writes a line to its standard input. */
+  say(line: string): void;
   /** What it wrote to standard error. */
   errors(): string;
 }
@@ -42,11 +52,13 @@ export interface Child {
 /** `file` as `bundleChild` made it; `flags` are Node's. */
 export function runChild(file: string, args: string[], flags: string[] = []): Child {
   const child = spawn(process.execPath, [...flags, file, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   const lines: string[] = [];
   const waiting: { start: string; done: (line: string) => void; failed: (e: Error) => void }[] = [];
   let errors = '';
+  // What is still being written to one that was killed goes nowhere.
+  child.stdin.on('error', () => undefined);
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-4_000);
   });
@@ -74,6 +86,7 @@ export function runChild(file: string, args: string[], flags: string[] = []): Ch
       return new Promise((done, failed) => waiting.push({ start, done, failed }));
     },
     ended,
+    say: (line) => void child.stdin.write(`${line}\n`),
     errors: () => errors,
   };
 }
