@@ -111,7 +111,8 @@ export class HubClient {
 
   /** A call that failed on the board is an answer (`ok: false`), not an error of this client. */
   async useDevice(request: UseDevice): Promise<Invocation> {
-    const waits = request.action === 'invoke' && request.wait ? request.timeout_ms : 0;
+    // Also where it is not to wait: a device that is called by its URL answers or fails at once.
+    const waits = request.action === 'invoke' ? request.timeout_ms : 0;
     const body = invokeShape.safeParse(
       await this.json('POST', '/api/use-device', request, waits + QUICK_MS, true),
     );

@@ -12,6 +12,7 @@ const WAYS: Readonly<Record<string, string>> = {
   login_required: 'set MOTEBRIDGE_TOKEN to the one that `motebridge start` prints',
   too_big: 'send less at once',
   no_such_device: '`motebridge devices` lists what is there',
+  unauthorized: 'nothing was run',
   unreachable: 'see `motebridge devices` for what is online',
   refused: '`motebridge call <board> help` lists what it takes',
   expired: 'it was not run, so it can be sent again',

@@ -16,6 +16,9 @@ export interface OwnHubOptions {
   port: number;
   /** Under which people and agents reach it, where that is another address (a reverse proxy's). */
   publicUrl?: string;
+  /** Private hosts at which it may call devices, and whose certificates they may show (PEM). */
+  callHosts?: readonly string[];
+  callCa?: string;
 }
 
 /** Where the gateway's credential at the own hub is kept, sealed. */
@@ -27,12 +30,14 @@ export async function openOwnHub(
   at: OwnHubOptions,
   between?: (database: Database) => Database,
 ): Promise<OwnHub> {
-  const { publicUrl } = at;
+  const { publicUrl, callHosts, callCa } = at;
   const database = between?.(await openDatabase(parts.home.path('hub.db')));
   const hub = await createHub({
     home: parts.home.folder,
     ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(database === undefined ? {} : { database }),
+    ...(callHosts === undefined ? {} : { endpointHosts: callHosts }),
+    ...(callCa === undefined ? {} : { endpointCa: callCa }),
   });
   try {
     const { token, ownerId } = await ownerOf(hub, parts);

@@ -23,13 +23,13 @@ import type { BoardBook } from '../gateway/node/boards.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
 import { CliError } from './fault.js';
-import type { SimChoice } from './start-options.js';
+import type { BoardChoice } from './start-options.js';
 
 export interface SimsInput {
   book: BoardBook;
   /** Where each keeps its few bytes of flash. */
   folder: string;
-  choices: SimChoice[];
+  choices: BoardChoice[];
   broker: { url: string; seal: boolean };
   log(what: string, about: Record<string, unknown>): void;
 }
@@ -89,7 +89,7 @@ const flash = (folder: string, boardId: BoardId): string => join(folder, `${boar
 async function identity(
   book: BoardBook,
   folder: string,
-  { name }: SimChoice,
+  { name }: BoardChoice,
 ): Promise<{ boardId: BoardId; key: Uint8Array }> {
   const known = book.list().find((board) => board.name === name);
   if (known === undefined) {

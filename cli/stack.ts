@@ -22,12 +22,14 @@ import { nodeCcm } from '../protocol/node-ccm.js';
 import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import { HubClient } from './client.js';
-import { CliError } from './fault.js';
+import { CliError, usage } from './fault.js';
 import { type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { hubOwners, noOwners } from './owner-admin.js';
 import { openParts, type Parts } from './parts.js';
+import type { SimEndpoints } from './sim-endpoints.js';
 import type { Sims } from './sims.js';
 import type { Stack, StackOptions } from './stack-types.js';
+import { type BoardChoice, isBoard } from './start-options.js';
 
 export type { Between, Stack, StackOptions } from './stack-types.js';
 export type { SimChoice, SimKind } from './start-options.js';
@@ -71,14 +73,19 @@ class Building {
     const parts = await openParts(home, (boardId) => this.#forget(boardId));
     this.#ends.push(() => parts.close());
     this.#parts = parts;
-    const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub);
+    const called = await this.#playCalled(parts);
+    const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub, called);
     const target = own ?? (hub as { url: string; token: string });
     this.#hub = new HubClient({ url: target.url, token: target.token });
     const { gateway, door, blobs } = await this.#gatewayOf(parts, target, own);
     const endpointUrl = await this.#serveEndpoint(gateway, blobs, parts);
     const place = await this.#linkTo(gateway, parts);
     door.start();
-    if (choices.length > 0 && place !== undefined) this.#sims = await this.#play(parts, place);
+    const boards = choices.filter(isBoard);
+    if (boards.length > 0 && place !== undefined) {
+      this.#sims = await this.#play(parts, place, boards);
+    }
+    await called?.enrol(target);
     return {
       url: target.url,
       token: target.token,
@@ -96,8 +103,29 @@ class Building {
     };
   }
 
-  async #ownHub(parts: Parts, at: OwnHubOptions): Promise<OwnHub> {
-    const own = await openOwnHub(parts, at, this.#options.between?.hubDatabase);
+  /** Before the hub, which is told where they are. */
+  async #playCalled(parts: Parts): Promise<SimEndpoints | undefined> {
+    const { hub, sims } = this.#options;
+    const names = sims.filter((choice) => !isBoard(choice)).map(({ name }) => name);
+    if (names.length === 0) return undefined;
+    if ('url' in hub) {
+      throw usage('A hub elsewhere can’t call a simulated endpoint here; leave --hub out.');
+    }
+    const { startSimEndpoints } = await import('./sim-endpoints.js');
+    const called = await startSimEndpoints(parts.home.path('sims'), names);
+    this.#ends.push(() => called.stop());
+    return called;
+  }
+
+  async #ownHub(
+    parts: Parts,
+    at: OwnHubOptions,
+    called: SimEndpoints | undefined,
+  ): Promise<OwnHub> {
+    const hosts = [...(at.callHosts ?? []), ...(called?.hosts ?? [])];
+    const ca = [at.callCa, called?.ca].filter((pem) => pem !== undefined);
+    const told = { ...at, callHosts: hosts, ...(ca.length === 0 ? {} : { callCa: ca.join('\n') }) };
+    const own = await openOwnHub(parts, told, this.#options.between?.hubDatabase);
     this.#ends.push(() => own.hub.close());
     return own;
   }
@@ -197,8 +225,8 @@ class Building {
   readonly #linkLog = (line: string, details?: Record<string, string | number>): void =>
     this.#log(line, details ?? {});
 
-  async #play(parts: Parts, place: BrokerPlace): Promise<Sims> {
-    const { broker, sims: choices } = this.#options;
+  async #play(parts: Parts, place: BrokerPlace, choices: BoardChoice[]): Promise<Sims> {
+    const { broker } = this.#options;
     const seal = broker !== undefined && 'url' in broker && !broker.address.private;
     // Only here: what draws their displays takes a tenth of a second to load.
     const { startSims } = await import('./sims.js');

@@ -3,13 +3,19 @@ import { type BrokerAddress, brokerAddress } from '../gateway/links/mqtt-client.
 import { usage } from './fault.js';
 import { clean } from './text.js';
 
-export const SIM_KINDS = ['eink', 'env', 'camera'] as const;
+/** Boards behind the gateway, and a device that the hub calls by its URL. */
+export const SIM_KINDS = ['eink', 'env', 'camera', 'endpoint'] as const;
 export type SimKind = (typeof SIM_KINDS)[number];
 
-/** A simulated board to play. */
+/** A simulated board or device to play. */
 export interface SimChoice {
   kind: SimKind;
   name: string;
+}
+export type BoardChoice = SimChoice & { kind: Exclude<SimKind, 'endpoint'> };
+
+export function isBoard(choice: SimChoice): choice is BoardChoice {
+  return choice.kind !== 'endpoint';
 }
 
 const MOST = 200;

@@ -7,8 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const main = join(import.meta.dirname, '../dist/cli/main.js');
 const home = mkdtempSync(join(tmpdir(), 'motebridge-start-'));
-const START = ['start', '--json', '--sim', 'eink,env,camera', '--home', home];
+const START = ['start', '--json', '--sim', 'eink,env,camera,endpoint', '--home', home];
 const PORTS = ['--port', '0', '--broker-port', '0'];
+
+/** Each command is a process of its own; a busy machine takes seconds to start one. */
+const SLOW = 60_000;
 
 interface Ended {
   code: number | null;
@@ -48,6 +51,8 @@ function begin(args: string[]): {
 const run = (...args: string[]): Promise<Ended> => begin([...args, '--home', home]).ended;
 
 let system: ReturnType<typeof begin>;
+/** Of all that is listed, in order. */
+let ids: string[] = [];
 
 beforeAll(async () => {
   system = begin([...START, ...PORTS]);
@@ -73,12 +78,19 @@ describe('motebridge start', () => {
       token: expect.stringMatching(/^mto_[A-Za-z0-9_-]{43}$/),
     });
     const { out } = await run('devices', '--json');
-    const devices = JSON.parse(out) as { name: string; online: boolean; capabilities: string[] }[];
+    const devices = JSON.parse(out) as {
+      id: string;
+      name: string;
+      online: boolean | null;
+      capabilities: string[];
+    }[];
     expect(devices.map(({ name, online }) => [name, online]).sort()).toEqual([
       ['camera', true],
       ['eink', true],
+      ['endpoint', null],
       ['env', true],
     ]);
+    ids = devices.map(({ id }) => id).sort();
     expect(devices.find(({ name }) => name === 'eink')?.capabilities).toContain('render_ui');
   });
 
@@ -128,6 +140,23 @@ describe('motebridge start', () => {
     expect(err).not.toMatch(/not run|can be sent again/);
   });
 
+  it('has a device that is called: its picture, its telemetry, a chat', {
+    timeout: SLOW,
+  }, async () => {
+    const file = join(home, 'called.jpg');
+    const { code, out } = await run('snapshot', 'endpoint', '-o', file, '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ type: 'image/jpeg', width: 640, height: 480 });
+    const telemetry = await run('call', 'endpoint', 'telemetry', '--json');
+    expect(JSON.parse(telemetry.out)).toMatchObject({
+      ok: true,
+      result: { name: 'endpoint', frames: 1 },
+    });
+    // It answers at once, whether one waits or not.
+    const { out: said } = await run('call', 'endpoint', 'hello', '--no-wait');
+    expect(said.trim()).toBe('Hello, this is endpoint.');
+  });
+
   it('is alone in its home', async () => {
     const second = await begin([...START, ...PORTS]).ended;
     expect(second.code).toBe(1);
@@ -145,11 +174,16 @@ describe('motebridge start', () => {
     expect(err).toContain('motebridge start');
   });
 
-  it('finds its boards again after a restart', async () => {
+  it('finds its boards and its device again after a restart', { timeout: SLOW }, async () => {
     const again = begin([...START, ...PORTS]);
     await Promise.race([again.line, again.ended]);
-    const devices = JSON.parse((await run('devices', '--json')).out) as { online: boolean }[];
-    expect(devices.map(({ online }) => online)).toEqual([true, true, true]);
+    const devices = JSON.parse((await run('devices', '--json')).out) as {
+      id: string;
+      online: boolean | null;
+    }[];
+    expect(devices.map(({ online }) => online)).toEqual([true, true, true, null]);
+    expect(devices.map(({ id }) => id).sort()).toEqual(ids);
+    expect((await run('call', 'endpoint', 'hello')).code).toBe(0);
     again.child.kill('SIGTERM');
     expect((await again.ended).code).toBe(0);
   });

@@ -8,7 +8,7 @@ import { chooseHome, readCredentials, writeCredentials } from './home.js';
 import { type Io, note, print, printJson } from './io.js';
 import { withProgress } from './progress.js';
 import type { Stack, StackOptions } from './stack-types.js';
-import { parseBroker, parseSims } from './start-options.js';
+import { isBoard, parseBroker, parseSims } from './start-options.js';
 import { baseUrl } from './target.js';
 import { oneLine } from './text.js';
 import { version } from './version.js';
@@ -20,11 +20,14 @@ const STOP_MS = 2_800;
 
 export function stackOptions(io: Io, flags: StartFlags): StackOptions {
   const sims = flags.sim === undefined ? [] : parseSims(flags.sim);
-  if (flags.mqtt === undefined && !flags.broker && sims.length > 0) {
+  if (flags.mqtt === undefined && !flags.broker && sims.some(isBoard)) {
     throw usage('Simulated boards need a broker; leave --no-broker out, or name one with --mqtt.');
   }
   if ((flags.hub === undefined) !== (flags.token === undefined)) {
     throw usage('--hub and --token go together: the hub elsewhere and your token there.');
+  }
+  if (flags.hub !== undefined && (flags.callHosts ?? flags.callCa) !== undefined) {
+    throw usage('--call-hosts and --call-ca are for a hub of your own; leave them out with --hub.');
   }
   if (flags.hub !== undefined && flags.publicUrl !== undefined) {
     throw usage('--public-url is for a hub of your own; leave it out with --hub.');
@@ -33,7 +36,7 @@ export function stackOptions(io: Io, flags: StartFlags): StackOptions {
     home: chooseHome(io.env, flags.home).path,
     hub:
       flags.hub === undefined || flags.token === undefined
-        ? { host: flags.host, port: flags.port, ...publicUrl(flags) }
+        ? { host: flags.host, port: flags.port, ...publicUrl(flags), ...callOptions(flags) }
         : { url: baseUrl(flags.hub, '--hub'), token: flags.token },
     broker:
       flags.mqtt !== undefined
@@ -52,6 +55,25 @@ function publicUrl({ publicUrl: url }: StartFlags): { publicUrl?: string } {
   const base = baseUrl(url, '--public-url');
   if (base === new URL(base).origin) return { publicUrl: base };
   throw usage('--public-url is an origin without a path: the hub needs a host name of its own.');
+}
+
+/** Which private devices the own hub may call. */
+function callOptions({ callHosts, callCa }: StartFlags): { callHosts?: string[]; callCa?: string } {
+  const hosts = (callHosts ?? '').split(',').map((host) => host.trim());
+  const named = hosts.filter((host) => host !== '');
+  const wrong = named.find((host) => host.includes('/') || !URL.canParse(`https://${host}`));
+  if (wrong !== undefined) {
+    throw usage(
+      `--call-hosts takes hosts like nas.local or 10.0.0.7:8443, not "${oneLine(wrong, 64)}".`,
+    );
+  }
+  if (callCa !== undefined && named.length === 0) {
+    throw usage('--call-ca is for the hosts of --call-hosts <list>; name them.');
+  }
+  return {
+    ...(named.length === 0 ? {} : { callHosts: named }),
+    ...(callCa === undefined ? {} : { callCa: pem(callCa) }),
+  };
 }
 
 function endpointOptions(flags: StartFlags): StackOptions['endpoint'] {
@@ -123,6 +145,7 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
     } else if (ready !== undefined) {
       greet(io, stack, options, flags);
       sayBoards(io, stack);
+      for (const sim of options.sims) if (!isBoard(sim)) print(io, `on call      ${sim.name}`);
     }
     await stopping;
     if (flags.json !== true) print(io, 'Stopping …');
@@ -227,7 +250,8 @@ function greet(io: Io, stack: Stack, options: StackOptions, flags: StartFlags): 
   const words = commandWords(io.env);
   const home = flags.home === undefined ? '' : ` --home ${shellWord(flags.home)}`;
   const eink = options.sims.find(({ kind }) => kind === 'eink')?.name;
-  const other = options.sims.find(({ kind }) => kind !== 'eink')?.name;
+  const other = options.sims.find((sim) => isBoard(sim) && sim.kind !== 'eink')?.name;
+  const called = options.sims.find((sim) => !isBoard(sim))?.name;
   const next = [`${words} devices${home}`];
   if (eink !== undefined) {
     const card = '{"type":"kv","title":"Status","rows":{"in":"19:30"}}';
@@ -235,7 +259,10 @@ function greet(io: Io, stack: Stack, options: StackOptions, flags: StartFlags): 
     next.push(`${words} snapshot${home} ${eink} -o ${eink}.png`);
   } else if (other !== undefined) {
     next.push(`${words} call${home} ${other} status`, `${words} watch${home}`);
+  } else if (called !== undefined) {
+    next.push(`${words} snapshot${home} ${called} -o ${called}.jpg`);
   } else next.push(`${words} boards add${home} <name>`, `${words} watch${home}`);
+  if (called !== undefined) next.push(`${words} call${home} ${called} hello`);
   print(io, 'Try next, in another terminal:');
   for (const line of next) print(io, `  ${line}`);
   print(io);

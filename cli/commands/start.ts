@@ -14,6 +14,8 @@ export interface StartFlags extends JsonFlag {
   mqtt?: string;
   sim?: string;
   publicUrl?: string;
+  callHosts?: string;
+  callCa?: string;
   hub?: string;
   token?: string;
   endpointHost: string;
@@ -33,10 +35,12 @@ export function addStart(program: Command, context: Context): void {
   const command = program
     .command('start')
     .description('run hub, gateway and broker, with simulated boards if you like')
-    .option('--sim <list>', 'simulated boards: eink, env, camera, as in eink,env:3,camera')
+    .option('--sim <list>', 'simulated boards: eink, env, camera, endpoint, as in eink,env:3')
     .option('--host <address>', 'where the hub listens', '127.0.0.1')
     .option('--port <n>', 'the hub’s port; 0 for any', whole(0, 65_535), HUB_PORT)
     .option('--public-url <url>', 'the address people reach the hub by, behind a reverse proxy')
+    .option('--call-hosts <list>', 'private hosts where the hub may call devices by URL')
+    .option('--call-ca <file>', 'authority of their certificates (PEM), if it is not a public one')
     .option('--broker-host <address>', 'where the broker listens', '127.0.0.1')
     .option('--broker-port <n>', 'the broker’s port; 0 for any', whole(0, 65_535), BROKER_PORT)
     .option('--no-broker', 'run no broker')
