@@ -1,4 +1,5 @@
 /** Runs one command line and answers its exit code; nothing here ends the process. */
+
 import { Command, CommanderError } from 'commander';
 import { addAudit } from './commands/audit.js';
 import { addBoards } from './commands/boards.js';
@@ -14,6 +15,7 @@ import { addSnapshot } from './commands/snapshot.js';
 import { addStart } from './commands/start.js';
 import { addTokens } from './commands/tokens.js';
 import { addWatch } from './commands/watch.js';
+import type { Context } from './context.js';
 import { CliError, EXIT, type ExitCode } from './fault.js';
 import { type Io, note, printJson } from './io.js';
 import { oneLine } from './text.js';
@@ -24,13 +26,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 hub or board unreachable, 4 refus
 With --json there is one JSON document on stdout, errors included: {"ok":false,"error":{code,message}}.
 The hub comes from --url/--token, --home, MOTEBRIDGE_URL and MOTEBRIDGE_TOKEN, or the
 credentials that \`motebridge start\` leaves in its data folder (MOTEBRIDGE_HOME).`;
-
-/** What a command's action gets besides its own arguments. */
-export interface Context {
-  io: Io;
-  /** Ends the command with this code though nothing was thrown. */
-  exit(code: ExitCode): void;
-}
 
 export function buildProgram(context: Context): Command {
   const program = new Command('motebridge')

@@ -2,7 +2,7 @@
  * Who answers what devices ask (`POST /api/devices/ask`): the hub has no agent of its own, it is
  * handed one as `HubOptions.agent`.
  */
-import type { Owner } from './owners.js';
+import type { Owner } from './owner.js';
 
 export interface Question {
   text: string;

@@ -6,7 +6,7 @@ import type { HubClock, HubTime } from './clock.js';
 import type { Endpoints } from './endpoint/calls.js';
 import type { GatewayStreams } from './gateway-streams.js';
 import type { HubLimits } from './limits.js';
-import type { PushSender } from './push.js';
+import type { PushSender } from './push-sender.js';
 import type { Waiters } from './waiters.js';
 
 /** The part of a pino logger that is used; secrets are never handed to it. */

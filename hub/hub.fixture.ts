@@ -5,7 +5,7 @@ import { onCleanup, tempFolder } from './cleanup.fixture.js';
 import { TestClock } from './clock.fixture.js';
 import { createHub, type Hub, type HubOptions } from './hub.js';
 import type { Notice } from './notices.js';
-import type { PushSender, Subscription } from './push.js';
+import type { PushSender, Subscription } from './push-sender.js';
 
 /** A store that fails on demand, as a full or broken disk would. */
 export async function breakableStore(file = ':memory:') {

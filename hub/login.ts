@@ -8,7 +8,7 @@ import { audit } from './audit.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
 import { hashOf, newSecret } from './ids.js';
-import type { Owner } from './owners.js';
+import type { Owner } from './owner.js';
 import { Refusal } from './refusal.js';
 import { addToken } from './tokens.js';
 

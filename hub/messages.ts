@@ -11,7 +11,8 @@ import {
   sentSince,
   unreadFrom,
 } from './message-queries.js';
-import { type Owner, ownerById } from './owners.js';
+import type { Owner } from './owner.js';
+import { ownerById } from './owners.js';
 import { Refusal } from './refusal.js';
 
 const DAY_MS = 86_400_000;

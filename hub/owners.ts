@@ -5,12 +5,8 @@ import { audit } from './audit.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
 import { hashOf, newId, newSecret } from './ids.js';
+import type { Owner } from './owner.js';
 import { addToken, type TokenOwner } from './tokens.js';
-
-export interface Owner {
-  id: string;
-  name: string;
-}
 
 /** For who runs the hub. */
 export interface OwnerView extends Owner {

@@ -7,7 +7,23 @@ import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { readTarget } from './endpoint/address.js';
 import { isPublicAddress } from './endpoint/public-address.js';
-import type { PushSender } from './push.js';
+
+/** As a browser gives it: the address is a secret of the browser's, the keys are base64url. */
+export interface Subscription {
+  endpoint: string;
+  p256dh: string;
+  auth: string;
+}
+
+/** What sends to the push services of browsers. */
+export interface PushSender {
+  /** For browsers to subscribe with: base64url of an uncompressed P-256 point. */
+  readonly publicKey: string;
+  /** Undefined, or the sentence why nothing is sent to this address. */
+  refuses(endpoint: string): string | undefined;
+  /** Resolves with the service's status; rejects where there was none. */
+  send(to: Subscription, payload: string): Promise<number>;
+}
 
 const TIMEOUT_MS = 10_000;
 /** How long a service keeps a notice for a browser that is away, in seconds. */

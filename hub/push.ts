@@ -2,24 +2,8 @@
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
 import type { Notice } from './notices.js';
+import type { Subscription } from './push-sender.js';
 import { Refusal } from './refusal.js';
-
-/** As a browser gives it: the address is a secret of the browser's, the keys are base64url. */
-export interface Subscription {
-  endpoint: string;
-  p256dh: string;
-  auth: string;
-}
-
-/** What sends to the push services of browsers. */
-export interface PushSender {
-  /** For browsers to subscribe with: base64url of an uncompressed P-256 point. */
-  readonly publicKey: string;
-  /** Undefined, or the sentence why nothing is sent to this address. */
-  refuses(endpoint: string): string | undefined;
-  /** Resolves with the service's status; rejects where there was none. */
-  send(to: Subscription, payload: string): Promise<number>;
-}
 
 /** Subscriptions of an owner; the oldest gives way. */
 const MOST = 32;

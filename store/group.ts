@@ -71,17 +71,20 @@ export class GroupCommit {
       for (const entry of batch) entry.failed(storeError(error));
       return none;
     }
+    // Alone in its transaction, one needs no savepoint: what undoes it undoes nothing else.
+    const alone = batch.length === 1;
     const kept: Result[] = [];
     for (const [index, entry] of batch.entries()) {
       try {
-        this.exec('SAVEPOINT one');
+        if (!alone) this.exec('SAVEPOINT one');
         const value = entry.run(this.db);
         if (value instanceof Promise) throw new TypeError('a write must be synchronous');
-        this.exec('RELEASE one');
+        if (!alone) this.exec('RELEASE one');
         kept.push({ entry, value });
       } catch (error) {
         entry.failed(storeError(error));
-        if (this.undoOne()) continue;
+        if (!alone && this.undoOne()) continue;
+        if (alone) this.rollback();
         return { kept: [], again: [...kept.map((k) => k.entry), ...batch.slice(index + 1)] };
       }
     }

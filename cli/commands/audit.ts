@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import type { Context } from '../context.js';
 import { print, printJson } from '../io.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { table } from '../text.js';
 import { hubFrom, type JsonFlag, whole, withHub, withJson } from './options.js';

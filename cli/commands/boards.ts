@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { askOwn } from '../ask-own.js';
 import { type AdminRequest, boardShape, configShape, endpointShape } from '../board-admin.js';
 import { type BoardConfig, cHeader } from '../board-config.js';
+import type { Context } from '../context.js';
 import { CliError, systemCode, usage } from '../fault.js';
 import { type Io, note, print, printJson } from '../io.js';
-import type { Context } from '../run.js';
 import { clean, table } from '../text.js';
 import { type JsonFlag, withHome, withJson } from './options.js';
 

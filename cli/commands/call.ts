@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Invocation } from '../client.js';
+import type { Context } from '../context.js';
 import { usage } from '../fault.js';
 import { type Io, print, printJson } from '../io.js';
 import { mustSucceed, pick } from '../outcome.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { oneLine, show } from '../text.js';
 import { hubFrom, type JsonFlag, whole, withHub, withJson } from './options.js';

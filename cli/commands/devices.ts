@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Device } from '../client.js';
+import type { Context } from '../context.js';
 import { print, printJson } from '../io.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { ago, table } from '../text.js';
 import { hubFrom, type JsonFlag, withHub, withJson } from './options.js';

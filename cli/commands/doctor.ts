@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { HubClient } from '../client.js';
+import type { Context } from '../context.js';
 import type { Check } from '../doctor/check.js';
 import { CliError, EXIT } from '../fault.js';
 import { chooseHome } from '../home.js';
 import { type Io, print, printJson } from '../io.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import { chooseTarget, type HubFlags } from '../target.js';
 import { clean } from '../text.js';
 import { type JsonFlag, withHub, withJson } from './options.js';

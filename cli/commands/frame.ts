@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../run.js';
+import type { Context } from '../context.js';
 import { type JsonFlag, withJson } from './options.js';
 
 const EXAMPLES = `

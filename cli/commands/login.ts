@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Context } from '../context.js';
 import { CliError, EXIT } from '../fault.js';
 import { chooseHome, readCredentials, writeCredentials } from '../home.js';
 import { type Io, note, print, printJson } from '../io.js';
@@ -11,7 +12,6 @@ import {
   newState,
   pastedCode,
 } from '../login.js';
-import type { Context } from '../run.js';
 import { baseUrl } from '../target.js';
 import { clean } from '../text.js';
 import { type JsonFlag, whole, withHome, withJson } from './options.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../run.js';
+import type { Context } from '../context.js';
 import { chooseTarget, type HubFlags } from '../target.js';
 import { withHub } from './options.js';
 

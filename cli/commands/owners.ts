@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { askOwn } from '../ask-own.js';
+import type { Context } from '../context.js';
 import { usage } from '../fault.js';
 import { note, print, printJson } from '../io.js';
 import { madeShape, type OwnerRequest, ownerShape } from '../owner-admin.js';
-import type { Context } from '../run.js';
 import { clean, table } from '../text.js';
 import { type JsonFlag, withHome, withJson } from './options.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { Context } from '../context.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { printAnswer } from './call.js';
 import { hubFrom, type JsonFlag, withHub, withJson } from './options.js';

@@ -1,11 +1,11 @@
 import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Context } from '../context.js';
 import { CliError, systemCode, usage } from '../fault.js';
 import { note, print, printJson } from '../io.js';
 import { mustSucceed } from '../outcome.js';
 import { describePicture, pictureWords } from '../picture.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { oneLine } from '../text.js';
 import { hubFrom, type JsonFlag, whole, withHub, withJson } from './options.js';

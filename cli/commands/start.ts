@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../run.js';
+import type { Context } from '../context.js';
 import { type JsonFlag, whole, withHome, withJson } from './options.js';
 import { BROKER_PORT, HUB_PORT } from './ports.js';
 

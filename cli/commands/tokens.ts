@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import type { HubClient } from '../client.js';
+import type { Context } from '../context.js';
 import { CliError, EXIT } from '../fault.js';
 import { note, print, printJson } from '../io.js';
 import { withProgress } from '../progress.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { ago, oneLine, table } from '../text.js';
 import { hubFrom, type JsonFlag, whole, withHub, withJson } from './options.js';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { Context } from '../context.js';
 import { follow, type StreamItem } from '../follow.js';
 import { type Io, note, print, printJson } from '../io.js';
-import type { Context } from '../run.js';
 import type { HubFlags } from '../target.js';
 import { oneLine } from '../text.js';
 import { hubFrom, type JsonFlag, whole, withHub, withJson } from './options.js';

@@ -16,8 +16,8 @@ import type { Journal } from './journal.js';
 import { Lane, type LaneDeps } from './lane.js';
 import type { Limits } from './limits.js';
 import { PresenceWatch } from './presence.js';
-import { SealRefused } from './secure.js';
-import { openSealed, type Seal, Session } from './session.js';
+import { type Seal, SealRefused } from './secure.js';
+import { openSealed, Session } from './session.js';
 import type { BoardId, BoardView, Clock, Path, Timer } from './types.js';
 
 export interface BoardDeps {

@@ -3,7 +3,14 @@ import { type NotOpened, SecureChannel } from '../../protocol/channel.js';
 import { SEAL } from '../../protocol/frame.js';
 import { FrameError } from '../../protocol/frame-error.js';
 import type { CcmMaker } from '../../protocol/sealing.js';
-import type { Seal } from './session.js';
+
+/** A sealed session after HELLO and WELCOME, as `protocol/channel.ts` makes it. */
+export interface Seal {
+  /** A whole frame, seal byte included. */
+  seal(message: Uint8Array): Promise<Uint8Array>;
+  /** The message inside; rejects when the tag is bad or the counter was used. */
+  open(frame: Uint8Array): Promise<Uint8Array>;
+}
 
 /** The session under a board's own key; `ccm` is Node's or Web Crypto's. */
 export async function secureSession(

@@ -6,16 +6,8 @@ import { encodeMessage } from '../../protocol/codec.js';
 import { plainFrame } from '../../protocol/frame.js';
 import type { Message, MessageOf } from '../../protocol/messages.js';
 import type { Limits } from './limits.js';
-import { SealRefused } from './secure.js';
+import { type Seal, SealRefused } from './secure.js';
 import type { Path } from './types.js';
-
-/** A sealed session after HELLO and WELCOME, as `protocol/channel.ts` makes it. */
-export interface Seal {
-  /** A whole frame, seal byte included. */
-  seal(message: Uint8Array): Promise<Uint8Array>;
-  /** The message inside; rejects when the tag is bad or the counter was used. */
-  open(frame: Uint8Array): Promise<Uint8Array>;
-}
 
 export class Session {
   readonly path: Path;

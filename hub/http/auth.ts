@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HubContext } from '../context.js';
 import { type DeviceRow, deviceByToken, ownedDevice } from '../devices.js';
 import { type Gateway, gatewayByToken } from '../gateways.js';
-import { type Owner, ownerBySession } from '../owners.js';
+import type { Owner } from '../owner.js';
+import { ownerBySession } from '../owners.js';
 import { loginRequired, Refusal } from '../refusal.js';
 import { ownerByToken } from '../tokens.js';
 

@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Gateway } from '../gateways.js';
-import type { Owner } from '../owners.js';
+import type { Owner } from '../owner.js';
 import type { Rates } from './rates.js';
 
 export type App = FastifyInstance<

@@ -1,0 +1,5 @@
+/** Who an account belongs to. */
+export interface Owner {
+  id: string;
+  name: string;
+}
