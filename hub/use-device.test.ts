@@ -58,7 +58,7 @@ describe('list', () => {
 });
 
 describe('invoke', () => {
-  test('the reply of a board comes back at once, with its pictures on this hub only', async () => {
+  test('D111 the reply of a board comes back at once, with its pictures on this hub only', async () => {
     const key = '0123abcd-aaaa-4aaa-8aaa-aaaaaaaaaaaa.png';
     const images = [
       'https://evil.example/media/x.png',

@@ -108,7 +108,7 @@ describe('tools/call', () => {
     ).toBe('refused: device not found');
   });
 
-  test('at most two of the hub’s own pictures come as images, and no other’s URL', async () => {
+  test('D111 at most two of the hub’s own pictures come as images, and no other’s URL', async () => {
     const pictures: string[] = [];
     const { t } = await withBoards({}, () => ({
       ok: true,
