@@ -95,11 +95,15 @@ describe('wrap', () => {
     );
   });
 
-  it('is quick with a hostile text', () => {
-    const began = performance.now();
-    expect(wrap('x'.repeat(1_000_000), 600, 12, measure).cut).toBe(true);
-    expect(wrap('a '.repeat(500_000), 600, 12, measure).cut).toBe(true);
-    expect(performance.now() - began).toBeLessThan(2_000);
+  it('measures a hostile text a few times over at most', () => {
+    let measured = 0;
+    const counting = (text: string): number => {
+      measured += text.length;
+      return measure(text);
+    };
+    expect(wrap('x'.repeat(1_000_000), 600, 12, counting).cut).toBe(true);
+    expect(wrap('a '.repeat(500_000), 600, 12, counting).cut).toBe(true);
+    expect(measured).toBeLessThan(20 * 2_000_000);
   });
 });
 

@@ -339,6 +339,27 @@ describe('after a restart of the gateway', () => {
     },
   );
 
+  it('a call waits for older ones that may run on the board, whichever is released first', async () => {
+    const journal = memoryJournal();
+    const first = await online({ journal });
+    for (const key of ['a', 'b', 'c']) await first.run(call(key));
+    first.gateway.stop();
+    const second = bench({ journal });
+    second.gateway.attach('test', new RecordingDoor());
+    const board = new BoardPeer(second.gateway);
+    board.greet(1, { maxCalls: 2 });
+    const sent = async (): Promise<number[]> => {
+      await settle();
+      return board.all('call').map((c) => c.callId);
+    };
+    second.gateway.release('c');
+    expect(await sent()).toEqual([]);
+    second.gateway.release('a');
+    expect(await sent()).toEqual([1]);
+    await second.gateway.drop('b');
+    expect(await sent()).toEqual([1, 3]);
+  });
+
   it('an open call whose board has restarted meanwhile is outcome_unknown', async () => {
     const journal = memoryJournal();
     const first = await online({ journal });

@@ -194,6 +194,8 @@ export class Lane {
     const oldest = lives[0]?.record.callId ?? 0;
     let running = lives.filter((live) => live.placed).length;
     for (const live of lives) {
+      // One whose claim is still being asked about may run on the board all the while.
+      if (!live.released && live.sentTo === session.bootId) running += 1;
       if (!live.released || live.busy || live.placed) continue;
       if (live.sentTo !== undefined && live.sentTo !== session.bootId) {
         void this.#rebooted(live, session);
