@@ -50,7 +50,11 @@ describe('watch', () => {
     hub.on('GET /api/stream', (_, r) => {
       r.writeHead(200, { 'content-type': 'text/event-stream' });
       r.write('event: event\ndata: {"id":1,"kind":"k","detail":"d"}\n\n');
-      setTimeout(() => io.interrupt(), 20);
+      const look = (): void => {
+        if (io.out() === '') setTimeout(look, 5);
+        else io.interrupt();
+      };
+      look();
     });
     expect(await run(['watch', '--json'], io)).toBe(0);
     expect(JSON.parse(io.out())).toEqual({ type: 'event', id: 1, kind: 'k', detail: 'd' });
