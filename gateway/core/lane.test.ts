@@ -360,6 +360,21 @@ describe('after a restart of the gateway', () => {
     expect(await sent()).toEqual([1, 3]);
   });
 
+  it('a call that the board holds takes one of its places, released or not', async () => {
+    const journal = memoryJournal();
+    const first = await online({ journal });
+    for (const key of ['a', 'b']) await first.run(call(key));
+    first.gateway.stop();
+    const second = bench({ journal });
+    second.gateway.attach('test', new RecordingDoor());
+    const board = new BoardPeer(second.gateway);
+    board.greet(1, { maxCalls: 2, unsettled: [[1, 0]] });
+    await settle();
+    second.gateway.release('b');
+    await settle();
+    expect(board.all('call').map((c) => c.callId)).toEqual([2]);
+  });
+
   it('an open call whose board has restarted meanwhile is outcome_unknown', async () => {
     const journal = memoryJournal();
     const first = await online({ journal });

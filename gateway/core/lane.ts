@@ -195,7 +195,7 @@ export class Lane {
     let running = lives.filter((live) => live.placed).length;
     for (const live of lives) {
       // One whose claim is still being asked about may run on the board all the while.
-      if (!live.released && live.sentTo === session.bootId) running += 1;
+      if (!live.released && !live.placed && live.sentTo === session.bootId) running += 1;
       if (!live.released || live.busy || live.placed) continue;
       if (live.sentTo !== undefined && live.sentTo !== session.bootId) {
         void this.#rebooted(live, session);
