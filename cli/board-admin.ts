@@ -26,7 +26,13 @@ export const adminRequest = z.discriminatedUnion('op', [
 ]);
 export type AdminRequest = z.infer<typeof adminRequest>;
 
-export const boardShape = z.object({ id: z.string(), name: z.string(), addedAt: z.number() });
+export const boardShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  addedAt: z.number(),
+  /** The link over which it was paired by its set-up code. */
+  pairedVia: z.string().optional(),
+});
 export type BoardShown = z.infer<typeof boardShape>;
 export const configShape = z.object({
   boardId: z.string(),
@@ -105,11 +111,13 @@ export function bookAdmin(
   return {
     ask: (request) =>
       ask(request).catch((error) => {
-        if (!(error instanceof BoardBookError)) throw error;
-        const code = error.code === 'unknown' ? 'unknown_board' : error.code;
-        throw new CliError(code, error.message, EXITS[error.code]);
+        throw error instanceof BoardBookError ? bookFault(error) : error;
       }),
   };
+}
+
+export function bookFault({ code, message }: BoardBookError): CliError {
+  return new CliError(code === 'unknown' ? 'unknown_board' : code, message, EXITS[code]);
 }
 
 function keyOf(book: BoardBook, boardId: string): Uint8Array {
@@ -118,8 +126,9 @@ function keyOf(book: BoardBook, boardId: string): Uint8Array {
   return key;
 }
 
-const shown = ({ boardId, name, addedAt }: BoardEntry): BoardShown => ({
+export const shown = ({ boardId, name, addedAt, pairedVia }: BoardEntry): BoardShown => ({
   id: boardId,
   name,
   addedAt,
+  ...(pairedVia === undefined ? {} : { pairedVia }),
 });

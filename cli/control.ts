@@ -1,5 +1,5 @@
 /**
- * The way in for `boards …` and `owners …` while `start` runs and holds the data folder: HTTP on
+ * The way in for `boards …`, `owners …` and `pair` while `start` runs and holds the data folder: HTTP on
  * loopback only, a route for each, with a token that only the user's own credentials file has.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -9,6 +9,7 @@ import { adminRequest, type BoardAdmin } from './board-admin.js';
 import { CliError, EXIT, type ExitCode, systemCode } from './fault.js';
 import type { Credentials } from './home.js';
 import { type OwnerAdmin, ownerRequest } from './owner-admin.js';
+import { type PairAdmin, pairRequest } from './pair-admin.js';
 
 const MAX_BODY = 4_096;
 
@@ -22,10 +23,11 @@ export interface ControlServer {
 export interface Admins {
   boards: BoardAdmin;
   owners: OwnerAdmin;
+  pairing: PairAdmin;
 }
 type AdminName = keyof Admins;
 
-const adminName = z.enum(['boards', 'owners']);
+const adminName = z.enum(['boards', 'owners', 'pairing']);
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
@@ -72,7 +74,7 @@ async function answer(
   }
   const name = adminName.safeParse(request.url?.slice(1));
   if (request.method !== 'POST' || !name.success) {
-    const message = 'There are POST /boards and POST /owners.';
+    const message = 'There are POST /boards, POST /owners and POST /pairing.';
     say(404, { ok: false, error: { code: 'not_found', message } });
     return;
   }
@@ -100,6 +102,10 @@ function askFor(
   if (name === 'boards') {
     const parsed = adminRequest.safeParse(request);
     return parsed.success ? () => admins.boards.ask(parsed.data) : undefined;
+  }
+  if (name === 'pairing') {
+    const parsed = pairRequest.safeParse(request);
+    return parsed.success ? () => admins.pairing.ask(parsed.data) : undefined;
   }
   const parsed = ownerRequest.safeParse(request);
   return parsed.success ? () => admins.owners.ask(parsed.data) : undefined;

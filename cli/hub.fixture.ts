@@ -82,6 +82,16 @@ export function testIo(env: Record<string, string> = {}, tty = false): TestIo {
   const opened: string[] = [];
   const typed: string[] = [];
   let reader: ((line: string | undefined) => void) | undefined;
+  const line = (signal: AbortSignal): Promise<string | undefined> =>
+    new Promise((done) => {
+      const next = typed.shift();
+      if (next !== undefined) {
+        done(next);
+        return;
+      }
+      reader = done;
+      signal.addEventListener('abort', () => done(undefined));
+    });
   const stream = (into: Uint8Array[]): Stream => ({
     write: (text) => void into.push(typeof text === 'string' ? Buffer.from(text) : text),
     isTTY: tty,
@@ -89,19 +99,7 @@ export function testIo(env: Record<string, string> = {}, tty = false): TestIo {
   return {
     stdout: stream(outs),
     stderr: stream(errs),
-    stdin: {
-      isTTY: tty,
-      line: (signal) =>
-        new Promise((done) => {
-          const next = typed.shift();
-          if (next !== undefined) {
-            done(next);
-            return;
-          }
-          reader = done;
-          signal.addEventListener('abort', () => done(undefined));
-        }),
-    },
+    stdin: { isTTY: tty, line, secret: line },
     opened,
     open: (url) => void opened.push(url),
     type: (line) => {

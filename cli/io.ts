@@ -1,6 +1,7 @@
 /** What a command may touch of the process, handed in so that tests can stand in for it. */
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
+import { Writable } from 'node:stream';
 
 export interface Stream {
   write(text: string | Uint8Array): void;
@@ -12,6 +13,8 @@ export interface Input {
   readonly isTTY: boolean;
   /** The next line; undefined at the end of the input, or when `signal` is aborted. */
   line(signal: AbortSignal): Promise<string | undefined>;
+  /** The same, not shown on the terminal. */
+  secret(signal: AbortSignal): Promise<string | undefined>;
 }
 
 export interface Io {
@@ -42,8 +45,20 @@ export function note(io: Io, line: string): void {
   io.stderr.write(`${line}\n`);
 }
 
-async function readLine(signal: AbortSignal): Promise<string | undefined> {
-  const lines = createInterface({ input: process.stdin });
+const readLine = (signal: AbortSignal): Promise<string | undefined> =>
+  nextLine(createInterface({ input: process.stdin }), signal);
+
+function readSecret(signal: AbortSignal): Promise<string | undefined> {
+  const { stdin } = process;
+  // In a terminal's raw mode readline itself shows what is typed: here to nobody.
+  const output = new Writable({ write: (_part, _encoding, done) => done() });
+  return nextLine(
+    createInterface({ input: stdin, output, terminal: stdin.isTTY === true }),
+    signal,
+  );
+}
+
+async function nextLine(lines: Interface, signal: AbortSignal): Promise<string | undefined> {
   try {
     return await new Promise<string | undefined>((done) => {
       lines.once('line', done);
@@ -83,7 +98,7 @@ export function processIo(): Io {
   return {
     stdout: stream(process.stdout),
     stderr: stream(process.stderr),
-    stdin: { isTTY: process.stdin.isTTY === true, line: readLine },
+    stdin: { isTTY: process.stdin.isTTY === true, line: readLine, secret: readSecret },
     open: openUrl,
     env: process.env,
     now: () => performance.now(),

@@ -1,8 +1,15 @@
 /** The hub in this process: its owner's token, and the gateway's own credential at it. */
-import { createHub, type Hub } from '../hub/index.js';
+import {
+  type ChatAgentOptions,
+  chatAgent,
+  createHub,
+  type Hub,
+  type HubLog,
+} from '../hub/index.js';
 import { type Database, openDatabase } from '../store/index.js';
 import { readCredentials } from './home.js';
 import type { Parts } from './parts.js';
+import type { StackOptions } from './stack-types.js';
 
 export interface OwnHub {
   readonly hub: Hub;
@@ -19,6 +26,10 @@ export interface OwnHubOptions {
   /** Private hosts at which it may call devices, and whose certificates they may show (PEM). */
   callHosts?: readonly string[];
   callCa?: string;
+  /** Hosts that firmware may be published from; default: the own one, where it is https. */
+  firmwareHosts?: readonly string[];
+  /** Answers what devices ask. */
+  agent?: ChatAgentOptions;
 }
 
 /** Where the gateway's credential at the own hub is kept, sealed. */
@@ -29,8 +40,9 @@ export async function openOwnHub(
   parts: Parts,
   at: OwnHubOptions,
   between?: (database: Database) => Database,
+  log?: HubLog,
 ): Promise<OwnHub> {
-  const { publicUrl, callHosts, callCa } = at;
+  const { publicUrl, callHosts, callCa, firmwareHosts, agent } = at;
   const database = between?.(await openDatabase(parts.home.path('hub.db')));
   const hub = await createHub({
     home: parts.home.folder,
@@ -38,6 +50,9 @@ export async function openOwnHub(
     ...(database === undefined ? {} : { database }),
     ...(callHosts === undefined ? {} : { endpointHosts: callHosts }),
     ...(callCa === undefined ? {} : { endpointCa: callCa }),
+    ...(firmwareHosts === undefined ? {} : { firmwareHosts }),
+    ...(agent === undefined ? {} : { agent: chatAgent(agent) }),
+    ...(log === undefined ? {} : { log }),
   });
   try {
     const { token, ownerId } = await ownerOf(hub, parts);
@@ -48,6 +63,18 @@ export async function openOwnHub(
     await hub.close();
     throw error;
   }
+}
+
+/** The hub's log in the form of the whole; of an error, its own words. */
+export function hubLog(log: NonNullable<StackOptions['log']>): HubLog {
+  const say = (fields: object, message: string): void => {
+    const words = ([key, value]: [string, unknown]): [string, unknown] => [
+      key,
+      value instanceof Error ? `${value.name}: ${value.message}` : value,
+    ];
+    log(`hub: ${message}`, Object.fromEntries(Object.entries(fields).map(words)));
+  };
+  return { info: say, warn: say, error: say };
 }
 
 /** The host by which this machine reaches what listens at `host`. */

@@ -7,6 +7,7 @@ import { startControl } from './control.js';
 import { writeCredentials } from './home.js';
 import { testIo } from './hub.fixture.js';
 import { hubOwners, noOwners, type OwnerAdmin } from './owner-admin.js';
+import { noPairing } from './pair-admin.js';
 import { run } from './run.js';
 
 const ends: (() => Promise<void> | void)[] = [];
@@ -24,7 +25,7 @@ function folder(): string {
 async function running(owners: OwnerAdmin): Promise<string> {
   const home = folder();
   const boards = { ask: () => Promise.reject(new Error('boards were asked')) };
-  const control = await startControl({ boards, owners });
+  const control = await startControl({ boards, owners, pairing: noPairing });
   ends.push(() => control.close());
   const { url, token } = control;
   writeCredentials(home, { url: 'http://127.0.0.1:1', token: 't', control: { url, token } });

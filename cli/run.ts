@@ -10,6 +10,7 @@ import { addFrame } from './commands/frame.js';
 import { addLogin } from './commands/login.js';
 import { addMcp } from './commands/mcp.js';
 import { addOwners } from './commands/owners.js';
+import { addPair } from './commands/pair.js';
 import { addResult } from './commands/result.js';
 import { addSnapshot } from './commands/snapshot.js';
 import { addStart } from './commands/start.js';
@@ -43,6 +44,7 @@ export function buildProgram(context: Context): Command {
     addWatch,
     addMcp,
     addBoards,
+    addPair,
     addLogin,
     addTokens,
     addOwners,

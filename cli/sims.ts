@@ -1,41 +1,28 @@
 /** The simulated boards of this process: real MQTT clients with identities that last. */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
-import {
-  type BoardStore,
-  createSimBoard,
-  mqttTransport,
-  type SimBoard,
-} from '../device-sim/index.js';
+import { createSimBoard, mqttTransport, type SimBoard } from '../device-sim/index.js';
 import type { BoardId } from '../gateway/core/types.js';
 import type { BoardBook } from '../gateway/node/boards.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
 import { CliError } from './fault.js';
-import type { BoardChoice } from './start-options.js';
+import { fileStore } from './flash.js';
+import type { OwnChoice } from './start-options.js';
 
 export interface SimsInput {
   book: BoardBook;
   /** Where each keeps its few bytes of flash. */
   folder: string;
-  choices: BoardChoice[];
+  choices: OwnChoice[];
   broker: { url: string; seal: boolean };
   log(what: string, about: Record<string, unknown>): void;
 }
 
 export interface Sims {
   readonly ids: BoardId[];
+  /** Those that a person is to pair. */
+  readonly codes?: readonly { name: string; code: string }[];
   /** Ends the board and wipes its flash: it was removed from the book. */
   remove(boardId: BoardId): Promise<void>;
   stop(): Promise<void>;
@@ -89,7 +76,7 @@ const flash = (folder: string, boardId: BoardId): string => join(folder, `${boar
 async function identity(
   book: BoardBook,
   folder: string,
-  { name }: BoardChoice,
+  { name }: OwnChoice,
 ): Promise<{ boardId: BoardId; key: Uint8Array }> {
   const known = book.list().find((board) => board.name === name);
   if (known === undefined) {
@@ -104,27 +91,4 @@ async function identity(
     );
   }
   return { boardId: known.boardId, key };
-}
-
-const stored = z.object({ bootId: z.number().int().min(0) });
-
-/** A board's flash as a file, on the disk when `save` returns. */
-export function fileStore(file: string): BoardStore {
-  return {
-    load() {
-      if (!existsSync(file)) return { bootId: 0 };
-      return stored.parse(JSON.parse(readFileSync(file, 'utf8')));
-    },
-    save({ bootId }) {
-      const temporary = `${file}.part`;
-      const handle = openSync(temporary, 'w', 0o600);
-      try {
-        writeSync(handle, JSON.stringify({ bootId }));
-        fsyncSync(handle);
-      } finally {
-        closeSync(handle);
-      }
-      renameSync(temporary, file);
-    },
-  };
 }

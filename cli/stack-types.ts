@@ -2,12 +2,15 @@
 import type { Journal } from '../gateway/core/journal.js';
 import type { BoardView, PathListener } from '../gateway/core/types.js';
 import type { Fetch } from '../gateway/doors/relay/client.js';
+import type { LinkHealth } from '../gateway/links/link.js';
 import type { EndpointServerOptions } from '../gateway/node/endpoint-server.js';
 import type { Database } from '../store/index.js';
+import type { BleChoice } from './ble-options.js';
 import type { BoardAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import type { OwnHubOptions } from './own-hub.js';
 import type { OwnerAdmin } from './owner-admin.js';
+import type { PairAdmin } from './pair-admin.js';
 import type { ExternalBroker, SimChoice } from './start-options.js';
 
 export interface StackOptions {
@@ -17,6 +20,8 @@ export interface StackOptions {
   /** An own broker, one elsewhere, or none. */
   broker: { host: string; port: number } | ExternalBroker | undefined;
   sims: SimChoice[];
+  /** Over which adapter BLE boards are spoken with; left out, none are. */
+  ble?: BleChoice | undefined;
   /** Where hubs elsewhere may call boards by URL. */
   endpoint?: EndpointServerOptions | undefined;
   /** For the log; holds no secret. */
@@ -46,6 +51,11 @@ export interface Stack {
   readonly endpointUrl: string | undefined;
   readonly admin: BoardAdmin;
   readonly owners: OwnerAdmin;
+  readonly pairing: PairAdmin;
+  /** How the BLE adapter is, within two seconds; undefined without one. `detail`: what to do. */
+  bluetooth(): Promise<LinkHealth | undefined>;
+  /** Simulated boards that wait to be paired by these codes. */
+  readonly codes: readonly { name: string; code: string }[];
   boards(): BoardView[];
   onPresence(run: (board: BoardView) => void): () => void;
   /** Resolves when every simulated board can be called, or after `ms`; answers whether they can. */

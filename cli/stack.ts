@@ -3,33 +3,36 @@
  * rooms. Exported as `motebridge/testing` as well.
  */
 
+import type { Air } from '../device-sim/radio/air.js';
 import type { BlobStore } from '../gateway/core/blob-store.js';
+import { neededBlobs } from '../gateway/core/needed-blobs.js';
 import { secureSession } from '../gateway/core/secure.js';
 import type { BoardId } from '../gateway/core/types.js';
 import { createEndpointDoor } from '../gateway/doors/endpoint.js';
 import { createRelayDoor, type RelayDoor } from '../gateway/doors/relay/index.js';
 import { createGateway, type Gateway } from '../gateway/index.js';
-import { startBroker } from '../gateway/links/broker.js';
 import type { Broker } from '../gateway/links/broker-options.js';
 import type { Link } from '../gateway/links/link.js';
-import { mqttLink } from '../gateway/links/mqtt.js';
 import { openBlobStore } from '../gateway/node/blobs.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { boardOfSecret } from '../gateway/node/endpoint-secret.js';
 import { startEndpointServer } from '../gateway/node/endpoint-server.js';
 import { httpFetch } from '../gateway/node/http-fetch.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
+import { type Ble, BleBoards } from './ble.js';
 import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
+import { openBrokerLink } from './broker-link.js';
 import { HubClient } from './client.js';
 import { CliError, usage } from './fault.js';
-import { type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
+import { hubLog, type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { hubOwners, noOwners } from './owner-admin.js';
+import { noPairing } from './pair-admin.js';
 import { openParts, type Parts } from './parts.js';
 import type { SimEndpoints } from './sim-endpoints.js';
 import type { Sims } from './sims.js';
 import type { Stack, StackOptions } from './stack-types.js';
-import { type BoardChoice, isBoard } from './start-options.js';
+import { type BoardChoice, isBoard, isOwn, type OwnChoice } from './start-options.js';
 
 export type { Between, Stack, StackOptions } from './stack-types.js';
 export type { SimChoice, SimKind } from './start-options.js';
@@ -57,7 +60,8 @@ class Building {
   /** What ends each part, in the order they began. */
   readonly #ends: (() => Promise<void> | void)[] = [];
   #broker: Broker | undefined;
-  #link: Link | undefined;
+  readonly #links: Link[] = [];
+  #ble: BleBoards | undefined;
   #gateway: Gateway | undefined;
   #parts: Parts | undefined;
   #sims: Sims | undefined;
@@ -73,6 +77,7 @@ class Building {
     const parts = await openParts(home, (boardId) => this.#forget(boardId));
     this.#ends.push(() => parts.close());
     this.#parts = parts;
+    if (this.#options.ble !== undefined) this.#ble = new BleBoards(parts);
     const called = await this.#playCalled(parts);
     const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub, called);
     const target = own ?? (hub as { url: string; token: string });
@@ -80,10 +85,12 @@ class Building {
     const { gateway, door, blobs } = await this.#gatewayOf(parts, target, own);
     const endpointUrl = await this.#serveEndpoint(gateway, blobs, parts);
     const place = await this.#linkTo(gateway, parts);
+    const ble = await this.#bleOf(gateway);
     door.start();
     const boards = choices.filter(isBoard);
-    if (boards.length > 0 && place !== undefined) {
-      this.#sims = await this.#play(parts, place, boards);
+    if (ble?.air !== undefined) this.#sims = await this.#playOnAir(parts, ble, ble.air, boards);
+    else if (boards.length > 0 && place !== undefined) {
+      this.#sims = await this.#play(parts, place, boards.filter(isOwn));
     }
     await called?.enrol(target);
     return {
@@ -96,6 +103,9 @@ class Building {
         endpointUrl,
       }),
       owners: own === undefined ? noOwners : hubOwners(own.hub),
+      pairing: ble?.pairing ?? noPairing,
+      bluetooth: async () => ble?.adapter(),
+      codes: this.#sims?.codes ?? [],
       boards: () => gateway.boards(),
       onPresence: (run) => gateway.on('presence', run),
       simsReady: (ms) => this.#simsReady(ms),
@@ -125,7 +135,8 @@ class Building {
     const hosts = [...(at.callHosts ?? []), ...(called?.hosts ?? [])];
     const ca = [at.callCa, called?.ca].filter((pem) => pem !== undefined);
     const told = { ...at, callHosts: hosts, ...(ca.length === 0 ? {} : { callCa: ca.join('\n') }) };
-    const own = await openOwnHub(parts, told, this.#options.between?.hubDatabase);
+    const log = hubLog(this.#log);
+    const own = await openOwnHub(parts, told, this.#options.between?.hubDatabase, log);
     this.#ends.push(() => own.hub.close());
     return own;
   }
@@ -139,12 +150,15 @@ class Building {
     const { between } = this.#options;
     const journal = between?.journal?.(parts.journal) ?? parts.journal;
     const clock = this.#clock;
-    const blobs = await openBlobStore(home.path('blobs'));
+    const blobs = await openBlobStore(home.path('blobs'), {
+      needed: () => neededBlobs(journal),
+    });
     const gateway = createGateway({
       clock,
       journal,
       blobs,
-      keyOf: async (boardId) => book.key(boardId),
+      keyOf: async (boardId) => (this.#ble ? this.#ble.keys.keyOf(boardId) : book.key(boardId)),
+      verified: (boardId) => void this.#ble?.verified(boardId).catch(this.#notKept),
       secure: (key, hello, welcome) => secureSession(nodeCcm, key, hello, welcome),
       log: this.#log,
     });
@@ -159,7 +173,7 @@ class Building {
       blobs,
       clock,
       random: Math.random,
-      links: () => (this.#link ? [this.#link.health()] : []),
+      links: () => this.#links.map((link) => link.health()),
       hub: {
         url: target.url,
         ...(own === undefined ? { ownerToken: target.token } : { gatewayToken: own.gatewayToken }),
@@ -192,40 +206,38 @@ class Building {
   async #linkTo(gateway: Gateway, parts: Parts): Promise<BrokerPlace | undefined> {
     const { broker, between } = this.#options;
     if (broker === undefined) return undefined;
-    const clock = this.#clock;
-    const listener = between?.listener?.(gateway) ?? gateway;
-    let link: Link;
-    let place: BrokerPlace;
-    if ('url' in broker) {
-      const { url, username, password, address } = broker;
-      link = mqttLink({
-        url,
-        clock,
-        listener,
-        log: this.#linkLog,
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
-      });
-      place = { host: address.host, port: address.port, tls: address.tls };
-    } else {
-      const { host, port } = broker;
-      const password = (boardId: BoardId): string | undefined => parts.book.password(boardId);
-      const started = { host, port, clock, listener, password, log: this.#linkLog };
-      this.#broker = await startBroker(started).catch((error) => {
-        throw error instanceof Error ? Object.assign(error, { part: 'broker' }) : error;
-      });
-      link = this.#broker;
-      place = { host: reachable(host), port: this.#broker.port, tls: false };
-    }
-    this.#link = link;
+    const { link, own, place } = await openBrokerLink({
+      broker,
+      clock: this.#clock,
+      listener: between?.listener?.(gateway) ?? gateway,
+      password: (boardId) => parts.book.password(boardId),
+      log: this.#linkLog,
+    });
+    this.#broker = own;
+    this.#links.push(link);
     this.#ends.push(() => link.close());
     return place;
   }
 
+  async #bleOf(gateway: Gateway): Promise<Ble | undefined> {
+    const { ble: choice, between } = this.#options;
+    if (choice === undefined) return undefined;
+    const listener = between?.listener?.(gateway) ?? gateway;
+    const told = { choice, gateway, listener, clock: this.#clock, log: this.#linkLog };
+    const ble = await this.#ble?.open(told);
+    if (ble === undefined) return undefined;
+    this.#links.push(ble.link);
+    this.#ends.push(() => ble.close());
+    return ble;
+  }
+
+  readonly #notKept = (error: unknown): void =>
+    this.#log('the key of a board was not kept', { error: String(error) });
+
   readonly #linkLog = (line: string, details?: Record<string, string | number>): void =>
     this.#log(line, details ?? {});
 
-  async #play(parts: Parts, place: BrokerPlace, choices: BoardChoice[]): Promise<Sims> {
+  async #play(parts: Parts, place: BrokerPlace, choices: OwnChoice[]): Promise<Sims> {
     const { broker } = this.#options;
     const seal = broker !== undefined && 'url' in broker && !broker.address.private;
     // Only here: what draws their displays takes a tenth of a second to load.
@@ -241,9 +253,27 @@ class Building {
     return sims;
   }
 
+  async #playOnAir(parts: Parts, ble: Ble, air: Air, choices: BoardChoice[]): Promise<Sims> {
+    const { playOnAir } = await import('./ble-play.js');
+    const sims = await playOnAir({
+      air,
+      pairer: ble.pairer,
+      foreign: (this.#ble as BleBoards).foreign,
+      book: parts.book,
+      folder: parts.home.path('sims'),
+      choices,
+      unpaired: this.#options.ble?.unpaired === true,
+      clock: this.#clock,
+      log: this.#log,
+    });
+    this.#ends.push(() => sims.stop());
+    return sims;
+  }
+
   /** A board that was removed from the book is taken off everything that knew it. */
   async #forget(boardId: BoardId): Promise<void> {
     await this.#sims?.remove(boardId);
+    await this.#ble?.forget(boardId);
     await this.#broker?.forget(boardId);
     await this.#gateway?.forget(boardId);
     const journal = this.#parts?.journal;

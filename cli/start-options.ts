@@ -4,7 +4,7 @@ import { usage } from './fault.js';
 import { clean } from './text.js';
 
 /** Boards behind the gateway, and a device that the hub calls by its URL. */
-export const SIM_KINDS = ['eink', 'env', 'camera', 'endpoint'] as const;
+export const SIM_KINDS = ['eink', 'env', 'camera', 'necklace', 'bthome', 'endpoint'] as const;
 export type SimKind = (typeof SIM_KINDS)[number];
 
 /** A simulated board or device to play. */
@@ -13,6 +13,13 @@ export interface SimChoice {
   name: string;
 }
 export type BoardChoice = SimChoice & { kind: Exclude<SimKind, 'endpoint'> };
+
+/** Boards of other makers speak BLE only, and nothing of ours. */
+export type OwnChoice = SimChoice & { kind: Exclude<SimKind, 'endpoint' | 'necklace' | 'bthome'> };
+
+export function isOwn(choice: SimChoice): choice is OwnChoice {
+  return !['endpoint', 'necklace', 'bthome'].includes(choice.kind);
+}
 
 export function isBoard(choice: SimChoice): choice is BoardChoice {
   return choice.kind !== 'endpoint';

@@ -1,14 +1,16 @@
 /** `motebridge start`: brings everything up, says where it is, and ends it cleanly. */
-import { readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { BoardView } from '../gateway/core/types.js';
+import { parseBle } from './ble-options.js';
 import type { StartFlags } from './commands/start.js';
 import { startControl } from './control.js';
 import { CliError, systemCode, usage } from './fault.js';
 import { chooseHome, readCredentials, writeCredentials } from './home.js';
 import { type Io, note, print, printJson } from './io.js';
+import { onlyForOwnHub, ownHubOptions, pem } from './own-hub-options.js';
 import { withProgress } from './progress.js';
 import type { Stack, StackOptions } from './stack-types.js';
-import { isBoard, parseBroker, parseSims } from './start-options.js';
+import { isBoard, isOwn, parseBroker, parseSims } from './start-options.js';
 import { baseUrl } from './target.js';
 import { oneLine } from './text.js';
 import { version } from './version.js';
@@ -20,23 +22,26 @@ const STOP_MS = 2_800;
 
 export function stackOptions(io: Io, flags: StartFlags): StackOptions {
   const sims = flags.sim === undefined ? [] : parseSims(flags.sim);
-  if (flags.mqtt === undefined && !flags.broker && sims.some(isBoard)) {
-    throw usage('Simulated boards need a broker; leave --no-broker out, or name one with --mqtt.');
+  const ble = parseBle(flags);
+  if (ble?.adapter !== 'virtual' && sims.some((sim) => isBoard(sim) && !isOwn(sim))) {
+    throw usage('Simulated necklaces and BTHome sensors speak BLE only; add --ble virtual.');
+  }
+  if (ble?.adapter !== 'virtual') {
+    if (flags.mqtt === undefined && !flags.broker && sims.some(isBoard)) {
+      throw usage(
+        'Simulated boards need a broker; leave --no-broker out, name one with --mqtt, or let them speak BLE with --ble virtual.',
+      );
+    }
   }
   if ((flags.hub === undefined) !== (flags.token === undefined)) {
     throw usage('--hub and --token go together: the hub elsewhere and your token there.');
   }
-  if (flags.hub !== undefined && (flags.callHosts ?? flags.callCa) !== undefined) {
-    throw usage('--call-hosts and --call-ca are for a hub of your own; leave them out with --hub.');
-  }
-  if (flags.hub !== undefined && flags.publicUrl !== undefined) {
-    throw usage('--public-url is for a hub of your own; leave it out with --hub.');
-  }
+  if (flags.hub !== undefined) onlyForOwnHub(flags);
   return {
     home: chooseHome(io.env, flags.home).path,
     hub:
       flags.hub === undefined || flags.token === undefined
-        ? { host: flags.host, port: flags.port, ...publicUrl(flags), ...callOptions(flags) }
+        ? ownHubOptions(io.env, flags)
         : { url: baseUrl(flags.hub, '--hub'), token: flags.token },
     broker:
       flags.mqtt !== undefined
@@ -45,34 +50,9 @@ export function stackOptions(io: Io, flags: StartFlags): StackOptions {
           ? { host: flags.brokerHost, port: flags.brokerPort }
           : undefined,
     sims,
+    ble,
     endpoint: endpointOptions(flags),
     log: logger(io),
-  };
-}
-
-function publicUrl({ publicUrl: url }: StartFlags): { publicUrl?: string } {
-  if (url === undefined) return {};
-  const base = baseUrl(url, '--public-url');
-  if (base === new URL(base).origin) return { publicUrl: base };
-  throw usage('--public-url is an origin without a path: the hub needs a host name of its own.');
-}
-
-/** Which private devices the own hub may call. */
-function callOptions({ callHosts, callCa }: StartFlags): { callHosts?: string[]; callCa?: string } {
-  const hosts = (callHosts ?? '').split(',').map((host) => host.trim());
-  const named = hosts.filter((host) => host !== '');
-  const wrong = named.find((host) => host.includes('/') || !URL.canParse(`https://${host}`));
-  if (wrong !== undefined) {
-    throw usage(
-      `--call-hosts takes hosts like nas.local or 10.0.0.7:8443, not "${oneLine(wrong, 64)}".`,
-    );
-  }
-  if (callCa !== undefined && named.length === 0) {
-    throw usage('--call-ca is for the hosts of --call-hosts <list>; name them.');
-  }
-  return {
-    ...(named.length === 0 ? {} : { callHosts: named }),
-    ...(callCa === undefined ? {} : { callCa: pem(callCa) }),
   };
 }
 
@@ -87,14 +67,6 @@ function endpointOptions(flags: StartFlags): StackOptions['endpoint'] {
   if (port === undefined) return undefined;
   if (cert === undefined || key === undefined) return { host, port };
   return { host, port, tls: { cert: pem(cert), key: pem(key) } };
-}
-
-function pem(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usage(`${file} can't be read (${systemCode(error)}); name a PEM file.`);
-  }
 }
 
 /** Only where it was asked for: what a person has to know is said by other means. */
@@ -118,6 +90,10 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
       done();
     });
   });
+  // Noble prints what it thinks of an adapter on standard output, where only our lines belong.
+  if (typeof options.ble?.adapter === 'number') {
+    console.log = (...words: unknown[]) => options.log?.('noble', { says: words.join(' ') });
+  }
   const { startStack } = await import('./stack.js');
   const stack = await withProgress(io, 'starting', startStack(options))
     .catch((error) => {
@@ -129,7 +105,11 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
     });
   const ending = new Ending(io, stack, options.home);
   try {
-    const control = await startControl({ boards: stack.admin, owners: stack.owners });
+    const control = await startControl({
+      boards: stack.admin,
+      owners: stack.owners,
+      pairing: stack.pairing,
+    });
     ending.control = control;
     writeCredentials(options.home, {
       url: stack.url,
@@ -144,6 +124,8 @@ export async function runStart(io: Io, flags: StartFlags): Promise<void> {
       printJson(io, { ready: true, url: stack.url, token: stack.token });
     } else if (ready !== undefined) {
       greet(io, stack, options, flags);
+      await sayBluetooth(io, stack, options.ble);
+      for (const { name, code } of stack.codes) print(io, `to pair      ${name}  ${code}`);
       sayBoards(io, stack);
       for (const sim of options.sims) if (!isBoard(sim)) print(io, `on call      ${sim.name}`);
     }
@@ -253,7 +235,9 @@ function greet(io: Io, stack: Stack, options: StackOptions, flags: StartFlags): 
   const other = options.sims.find((sim) => isBoard(sim) && sim.kind !== 'eink')?.name;
   const called = options.sims.find((sim) => !isBoard(sim))?.name;
   const next = [`${words} devices${home}`];
-  if (eink !== undefined) {
+  if (stack.codes.length > 0)
+    next.splice(0, 1, `${words} pair${home}`, `${words} boards list${home}`);
+  else if (eink !== undefined) {
     const card = '{"type":"kv","title":"Status","rows":{"in":"19:30"}}';
     next.push(`${words} call${home} ${eink} 'render_ui ${card}'`);
     next.push(`${words} snapshot${home} ${eink} -o ${eink}.png`);
@@ -266,6 +250,19 @@ function greet(io: Io, stack: Stack, options: StackOptions, flags: StartFlags): 
   print(io, 'Try next, in another terminal:');
   for (const line of next) print(io, `  ${line}`);
   print(io);
+}
+
+async function sayBluetooth(io: Io, stack: Stack, ble: StackOptions['ble']): Promise<void> {
+  if (ble === undefined) return;
+  const health = await stack.bluetooth();
+  if (health?.state !== 'down') return;
+  const name = ble.adapter === 'virtual' ? 'the virtual adapter' : `hci${ble.adapter}`;
+  // Noble calls one that is not there switched off.
+  const missing = process.platform === 'linux' && !existsSync(`/sys/class/bluetooth/${name}`);
+  const why = missing
+    ? `this machine has no adapter ${name}; plug it in, or see which there are with \`motebridge doctor\``
+    : (health.detail ?? 'it is down');
+  note(io, `motebridge: no board is reached over ${name} yet: ${why}.`);
 }
 
 function shellWord(text: string): string {

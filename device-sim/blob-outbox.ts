@@ -45,10 +45,10 @@ export class BlobOutbox {
   }
 
   /**
-   * Resolves when the gateway has stored the blob. Rejects with VerbError `blob_refused`,
+   * Resolves to the blob's id when the gateway has stored it. Rejects with VerbError `blob_refused`,
    * `blob_too_large`, `blob_failed`, `busy`, or what `signal` was fired with.
    */
-  put(blob: OutgoingBlob, callId?: number, signal?: AbortSignal): Promise<void> {
+  put(blob: OutgoingBlob, callId?: number, signal?: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#active.size + this.#waiting.length >= QUEUE) {
         reject(new VerbError('busy', `${QUEUE} blobs wait to be sent; this one was not queued`));
@@ -70,7 +70,7 @@ export class BlobOutbox {
           signal?.removeEventListener('abort', stop);
           this.#remove(sending);
           if (error) reject(error);
-          else resolve();
+          else resolve(sending.id);
         },
       };
       const stop = (): void => {

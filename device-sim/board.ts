@@ -4,9 +4,16 @@ import type { Value } from '../protocol/kinds.js';
 import type { CallMessage } from './call-memory.js';
 import { defineBoard, type Firmware, prepareCall } from './firmware.js';
 import type { EinkModel } from './models/eink.js';
-import { BoardSession, type Secure } from './session.js';
-import type { BoardClock, BoardHost, BoardStore, Model, VerbContext } from './types.js';
-import { VerbError } from './types.js';
+import type { PairingState, Provisioning } from './provisioning.js';
+import { BoardSession, type Secure, type Wire } from './session.js';
+import {
+  type BoardClock,
+  type BoardHost,
+  type BoardStore,
+  type Model,
+  VerbError,
+} from './types.js';
+import { verbContext } from './verb-context.js';
 
 export { defineBoard } from './firmware.js';
 
@@ -15,11 +22,12 @@ export interface TransportOwner {
   readonly boardId: string;
   /** The present boot; read at each connect. */
   readonly bootId: number;
+  /** False while the set-up code opens the board. */
+  readonly paired?: boolean;
+  /** Bytes of the longest message that the present boot takes. */
+  readonly maxMessage: number;
   /** A connection stands; `connection` grows by one with each of a boot. */
-  opened(
-    wire: { send(frame: Uint8Array): void; close(reason: string): void },
-    connection: number,
-  ): void;
+  opened(wire: Wire, connection: number): void;
   received(frame: Uint8Array): void;
   closed(reason: string): void;
 }
@@ -32,12 +40,24 @@ export interface Transport {
   /** Leaves cleanly and comes back after that time. */
   pause(ms: number): void;
   stop(): Promise<void>;
+  /** `TransportOwner.paired` has changed, for those that show it. */
+  pairingChanged?(): void;
 }
 
 /** Sealing for a board that has a key: one nonce for each HELLO, one session for each WELCOME. */
 export interface BoardSealing {
   nonce(bootId: number, connection: number): Uint8Array;
   secure: Secure;
+  /** Where the key is not the caller's but given by whoever has the board's set-up code. */
+  provisioning?: Provisioning;
+}
+
+/** What became of a board's pairing. */
+export interface PairingEvent {
+  boardId: string;
+  state: PairingState;
+  /** What the board shows; undefined once it is paired. Secret. */
+  code: string | undefined;
 }
 
 export interface SimBoardOptions {
@@ -55,6 +75,8 @@ export interface SimBoardOptions {
   readingsS?: number;
   /** Called for each handler that begins, before it runs: where tests count executions. */
   onExecution?(execution: Execution): void;
+  /** Called when a board that is paired by code starts, and whenever its pairing changes. */
+  onPairing?(event: PairingEvent): void;
 }
 
 /** One run of a handler. At most one may exist for a callId and a boot. */
@@ -66,6 +88,8 @@ export interface Execution {
   at: number;
 }
 
+/** What a board takes that doesn't say, in bytes. */
+const MAX_MESSAGE = 1_024;
 /** The log keeps the last ones; the counter counts all. */
 const LOG = 10_000;
 
@@ -110,16 +134,51 @@ export class SimBoard {
     return this.#session?.online ?? false;
   }
 
+  /** A board with a key from the beginning is paired. */
+  get pairing(): PairingState {
+    return this.#options.sealing?.provisioning?.state ?? 'paired';
+  }
+
+  /** What it shows while it can be paired; undefined where it can't. Secret. */
+  get setupCode(): string | undefined {
+    return this.#options.sealing?.provisioning?.code;
+  }
+
+  /** The button on the board: ends a lock-out after wrong codes. */
+  pressButton(): void {
+    this.#options.sealing?.provisioning?.button();
+  }
+
+  /** The button held down: the key is forgotten and the set-up code opens again; a new boot. */
+  factoryReset(): void {
+    const provisioning = this.#options.sealing?.provisioning;
+    if (!provisioning) throw new Error('this board’s key was given to it: there is none to forget');
+    provisioning.forget();
+    provisioning.button();
+    this.reboot();
+  }
+
   /** Boots and connects. Throws if the new boot id can't be saved: a board must not greet then. */
   start(): void {
     if (this.#running) return;
     this.#boot();
     this.#running = true;
+    const provisioning = this.#options.sealing?.provisioning;
+    if (provisioning) {
+      provisioning.changed = () => this.#pairingChanged();
+      this.#sayPairing();
+    }
     const board = this;
     this.#options.transport.start({
       boardId: this.boardId,
       get bootId() {
         return board.#bootId;
+      },
+      get paired() {
+        return board.pairing === 'paired';
+      },
+      get maxMessage() {
+        return board.#firmware?.maxMessage ?? MAX_MESSAGE;
       },
       opened: (wire, connection) => this.#session?.connected(wire, connection),
       received: (frame) => this.#session?.received(frame),
@@ -146,7 +205,7 @@ export class SimBoard {
   #boot(): void {
     const { store, model, clock, random, sealing, boardId } = this.#options;
     const bootId = (store.load().bootId + 1) >>> 0 || 1;
-    store.save({ bootId });
+    store.save({ ...store.load(), bootId });
     this.#bootId = bootId;
     const firmware = defineBoard(model(this.#host(bootId)));
     this.#firmware = firmware;
@@ -155,7 +214,7 @@ export class SimBoard {
       bootId,
       clock,
       random,
-      maxMessage: firmware.maxMessage ?? 1_024,
+      maxMessage: firmware.maxMessage ?? MAX_MESSAGE,
       maxCalls: firmware.maxCalls ?? 4,
       capsHash: firmware.capsHash,
       caps: () => firmware.caps(),
@@ -163,7 +222,12 @@ export class SimBoard {
       prepare: (call) => this.#prepare(firmware, bootId, call),
       readings: () => firmware.readValues(),
       ...(sealing
-        ? { nonce: (connection) => sealing.nonce(bootId, connection), secure: sealing.secure }
+        ? {
+            nonce: (connection) => sealing.nonce(bootId, connection),
+            secure: sealing.secure,
+            provisioning: sealing.provisioning,
+            unpaired: () => this.reboot(),
+          }
         : {}),
     });
     const seconds = this.#options.readingsS ?? 30;
@@ -177,6 +241,17 @@ export class SimBoard {
   #tick(): void {
     this.#session?.sendReadings();
     this.setReadingsInterval(this.#readingsEveryS);
+  }
+
+  #pairingChanged(): void {
+    this.#firmware?.pairingChanged?.();
+    this.#options.transport.pairingChanged?.();
+    this.#sayPairing();
+  }
+
+  #sayPairing(): void {
+    const { boardId, pairing: state, setupCode: code } = this;
+    this.#options.onPairing?.({ boardId, state, code });
   }
 
   #halt(): void {
@@ -199,13 +274,20 @@ export class SimBoard {
     const { clock, random } = this.#options;
     const session = (): BoardSession | undefined =>
       this.#bootId === bootId ? this.#session : undefined;
+    const board = this;
     return {
       boardId: this.boardId,
       bootId,
       clock,
       random,
+      get setupCode() {
+        return board.setupCode;
+      },
       gatewayTime: () => session()?.gatewayTime(),
       event: (kind, detail) => session()?.keep({ type: 'event', kind, detail }) ?? false,
+      blob: (blob) =>
+        session()?.putBlob(blob) ??
+        Promise.reject(new VerbError('rebooted', 'the board went down')),
       transcript: (text, about = {}) =>
         session()?.keep({ type: 'transcript', text, ...about }) ?? false,
       taskResult: (taskId, summary, result) =>
@@ -238,39 +320,8 @@ export class SimBoard {
       this.log.push(execution);
       if (this.log.length > LOG) this.log.shift();
       this.#options.onExecution?.(execution);
-      return run(this.#context(call, bootId, signal));
-    };
-  }
-
-  #context(call: CallMessage, bootId: number, signal: AbortSignal): VerbContext {
-    const { callId, ttlMs } = call;
-    const session = this.#session;
-    return {
-      callId,
-      bootId,
-      ttlMs,
-      signal,
-      progress: (progress) => session?.progress(callId, progress),
-      blob: async (blob) => {
-        if (!session) throw new VerbError('rebooted', 'the board went down');
-        await session.putBlob(blob, callId, signal);
-      },
-      sleep: (ms) =>
-        new Promise((resolve, reject) => {
-          if (signal.aborted) {
-            reject(signal.reason);
-            return;
-          }
-          const stop = (): void => {
-            timer.cancel();
-            reject(signal.reason);
-          };
-          const timer = this.#options.clock.after(ms, () => {
-            signal.removeEventListener('abort', stop);
-            resolve();
-          });
-          signal.addEventListener('abort', stop, { once: true });
-        }),
+      const { clock } = this.#options;
+      return run(verbContext(call, { bootId, clock, session: this.#session, signal }));
     };
   }
 }

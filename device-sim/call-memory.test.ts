@@ -100,13 +100,13 @@ describe('a call', () => {
     const { board, peer, held, settle } = greeted({ maxCalls: 2 });
     for (const id of [100, 101, 102]) peer.call(id, 0);
     await settle();
-    expect(peer.take('failure')).toMatchObject([{ callId: 102, code: 'busy' }]);
+    expect(peer.take('failure')).toMatchObject([{ callId: 102, code: 'too_many_calls' }]);
     held.get(100)?.resolve(1);
     await settle();
     peer.call(102, 0);
     peer.call(103, 0);
     await settle();
-    expect(peer.take('failure')).toMatchObject([{ callId: 102, code: 'busy' }]);
+    expect(peer.take('failure')).toMatchObject([{ callId: 102, code: 'too_many_calls' }]);
     expect(board.log.map((e) => e.callId)).toEqual([100, 101, 103]);
   });
 
@@ -231,7 +231,7 @@ describe('a new journal', () => {
     peer.welcome({ session: 8, journalId: OTHER, nextCallId: 1 });
     peer.call(1, 1, ['x'], { ttlMs: 5_000 });
     await clock.pass(6_000);
-    expect(peer.take('failure')).toMatchObject([{ callId: 1, code: 'busy' }]);
+    expect(peer.take('failure')).toMatchObject([{ callId: 1, code: 'too_many_calls' }]);
     expect(board.executions).toBe(1);
   });
 });

@@ -5,7 +5,7 @@
 import { encodeMessage } from '../protocol/codec.js';
 import { toHex } from '../protocol/identity.js';
 import type { Value } from '../protocol/kinds.js';
-import { type Message, type MessageOf, UNSETTLED } from '../protocol/messages.js';
+import { type Message, type MessageOf, TOO_MANY_CALLS, UNSETTLED } from '../protocol/messages.js';
 import { type BoardClock, VerbError } from './types.js';
 
 export type CallMessage = MessageOf<'call'> | MessageOf<'envelope'>;
@@ -180,14 +180,14 @@ export class CallMemory {
     if (this.#entries.size >= MAX_ENTRIES) {
       this.#see(callId);
       const why = `${MAX_ENTRIES} answers wait to be settled; this call was not run`;
-      this.#deps.send(failure(callId, 'busy', why));
+      this.#deps.send(failure(callId, TOO_MANY_CALLS, why));
       return;
     }
     const busy = this.running >= this.#deps.maxCalls;
     const entry = this.#remember(callId);
     if (busy) {
       const why = `${this.#deps.maxCalls} calls run already; this one was not run`;
-      this.#answer(entry, failure(callId, 'busy', why));
+      this.#answer(entry, failure(callId, TOO_MANY_CALLS, why));
       return;
     }
     let run: ReturnType<CallMemoryDeps['prepare']>;
@@ -314,7 +314,7 @@ export class CallMemory {
     const refuse = (): void => {
       this.#held.delete(callId);
       const why = 'calls of another gateway are still running; this one was not run';
-      this.#deps.send(failure(callId, 'busy', why));
+      this.#deps.send(failure(callId, TOO_MANY_CALLS, why));
     };
     if (this.#held.size >= MAX_HELD) refuse();
     else this.#held.set(callId, { call, timer: this.#deps.clock.after(call.ttlMs, refuse) });

@@ -7,6 +7,7 @@ import { type BoardSealing, SimBoard, type SimBoardOptions } from './board.js';
 import { cameraModel } from './models/camera.js';
 import { type EinkModel, einkModel } from './models/eink.js';
 import { type EnvOptions, envModel } from './models/env.js';
+import { Provisioning } from './provisioning.js';
 import type { Model } from './types.js';
 
 export const MODELS = ['eink', 'env', 'camera'] as const;
@@ -16,9 +17,11 @@ export interface SimBoardInput extends Omit<SimBoardOptions, 'model' | 'sealing'
   model: ModelName | Model;
   /** What people call it; it travels in CAPS and stands on the display. */
   name: string;
-  /** The board's own key, 16 bytes. */
-  key: Uint8Array;
-  /** Seals its frames with the key (amendments 1 to 3); default false. */
+  /** The board's own key, 16 bytes. A board without one is paired by its set-up code. */
+  key?: Uint8Array;
+  /** The secret of its set-up code, where it has no key; random unless given. 16 bytes. */
+  secret?: Uint8Array;
+  /** Seals its frames with `key` (amendments 1 to 3); default false. A board without one seals. */
   seal?: boolean;
   /** AES-CCM to seal with; Web Crypto's unless told. */
   ccm?: CcmMaker;
@@ -27,11 +30,12 @@ export interface SimBoardInput extends Omit<SimBoardOptions, 'model' | 'sealing'
 
 /**
  * Makes a simulated board; `start()` boots it. Its identity (id and key) is the caller's. Throws
- * RangeError for a key that is not 16 bytes or an unknown model.
+ * RangeError for a key or a secret that is not 16 bytes or an unknown model.
  */
 export function createSimBoard(input: SimBoardInput): SimBoard {
-  const { model: wanted, name, key, seal, ccm = webCcm, env, ...rest } = input;
-  if (key.length !== 16) throw new RangeError(`a board's key is 16 bytes, not ${key.length}`);
+  const { model: wanted, name, key, secret, seal, ccm = webCcm, env, ...rest } = input;
+  if (key !== undefined && key.length !== 16)
+    throw new RangeError(`a board's key is 16 bytes, not ${key.length}`);
   const display: EinkModel | undefined = wanted === 'eink' ? einkModel(name) : undefined;
   const options: SimBoardOptions = {
     ...rest,
@@ -41,7 +45,12 @@ export function createSimBoard(input: SimBoardInput): SimBoard {
   if (env?.intervalS !== undefined && rest.readingsS === undefined) {
     options.readingsS = env.intervalS;
   }
-  if (seal) options.sealing = sealingOf(key, input.random, ccm);
+  if (key === undefined) {
+    const { boardId, store, clock, random } = input;
+    options.sealing = pairedByCode(
+      new Provisioning({ boardId, store, clock, random, ccm, secret }),
+    );
+  } else if (seal) options.sealing = sealingOf(key, input.random, ccm);
   return new SimBoard(options);
 }
 
@@ -53,6 +62,14 @@ function sealingOf(key: Uint8Array, random: () => number, ccm: CcmMaker): BoardS
     },
     secure: (hello, welcome) =>
       SecureChannel.create({ role: 'board', seal: SEAL.board, key, hello, welcome, ccm }),
+  };
+}
+
+function pairedByCode(provisioning: Provisioning): BoardSealing {
+  return {
+    nonce: (bootId, connection) => provisioning.nonce(bootId, connection),
+    secure: (hello, welcome) => provisioning.secureOwn(hello, welcome),
+    provisioning,
   };
 }
 

@@ -7,6 +7,8 @@ import { MAX_BAD_TAGS } from '../protocol/channel.js';
 import { decodeMessage, encodeMessage } from '../protocol/codec.js';
 import { readFrame, SEAL } from '../protocol/frame.js';
 import type { Message, MessageOf } from '../protocol/messages.js';
+import type { Provisioning } from './provisioning.js';
+import { SetupDesk } from './setup-desk.js';
 import type { BoardClock, BoardSeal } from './types.js';
 
 /** One connection, as a transport hands it over. */
@@ -14,21 +16,30 @@ export interface Wire {
   /** Bytes of one frame. May throw; the frame is lost then. */
   send(frame: Uint8Array): void;
   close(reason: string): void;
+  /** On a wire of small packets: what HELLO must tell the gateway of this end. */
+  readonly packets?: { readonly att: number; readonly rxWindow: number };
+  /** The gateway's own `rxWindow`, once its WELCOME counts. */
+  peerWindow?(bytes: number): void;
 }
 
 /** Makes the sealed session of a HELLO and a WELCOME, both as encoded messages. */
 export type Secure = (hello: Uint8Array, welcome: Uint8Array) => Promise<BoardSeal>;
 
 export interface GreetingDeps {
+  readonly boardId: Uint8Array;
   readonly clock: BoardClock;
   readonly random: () => number;
   readonly maxMessage: number;
   readonly secure: Secure | undefined;
+  /** Of a board that is paired by its set-up code; `secure` is set then, and needs a key. */
+  readonly provisioning: Provisioning | undefined;
   hello(): MessageOf<'hello'>;
   /** A WELCOME came and can be answered; `counts` says whether it may change anything yet. */
   welcomed(welcome: MessageOf<'welcome'>, counts: boolean): void;
   /** The gateway repeats its WELCOME: CAPS were lost. */
   repeated(welcome: MessageOf<'welcome'>): void;
+  /** What stood on this connection is void; the board greets anew. */
+  void(): void;
   message(message: Message): void;
   /** An ERROR of the gateway, plain or sealed. */
   error(message: MessageOf<'error'>): void;
@@ -56,6 +67,7 @@ export class Greeting {
   /** One whose WELCOME has come, and of which no sealed frame has verified yet. */
   #candidate: Greeted | undefined;
   #badTags = 0;
+  #desk: SetupDesk | undefined;
   #in: Promise<void> = Promise.resolve();
   #out: Promise<void> = Promise.resolve();
 
@@ -71,13 +83,14 @@ export class Greeting {
   connected(wire: Wire): void {
     this.#wire = wire;
     this.#badTags = 0;
-    this.greet();
+    this.#desk = this.#deskAt(wire);
+    if (this.#desk?.admits() ?? true) this.greet();
   }
 
   disconnected(): void {
     this.#wire = undefined;
-    this.#greeted = this.#candidate = this.#hello = undefined;
-    this.#timer?.cancel();
+    this.#desk?.ended();
+    this.#forget();
   }
 
   /** Says HELLO, and the same again with longer and longer pauses until a WELCOME comes. */
@@ -114,10 +127,14 @@ export class Greeting {
     if (!wire) return;
     try {
       const { seal, body } = readFrame(frame, this.#deps.maxMessage + 64);
+      const desk = this.#desk;
       if (seal === SEAL.plain) this.#plain(wire, body.slice());
       else if (seal === SEAL.board && this.#deps.secure) {
         const kept = frame.slice();
         this.#in = this.#in.then(() => this.#sealed(wire, kept));
+      } else if (seal === SEAL.setup && desk) {
+        const kept = frame.slice();
+        this.#in = this.#in.then(() => desk.received(kept));
       } else this.#deps.count('ignored.seal');
     } catch (error) {
       this.#deps.refused(error);
@@ -164,6 +181,10 @@ export class Greeting {
     }
     this.#in = this.#in
       .then(async () => {
+        await this.#desk?.welcomed(hello, bytes);
+        if (this.#wire !== wire || this.#hello !== hello) return;
+        // Without a key there is nothing to say: the gateway proves first that it has the code.
+        if (this.#deps.provisioning?.hasKey === false) return;
         const seal = await secure(hello, bytes);
         if (this.#wire !== wire || this.#hello !== hello) return;
         this.#candidate = { welcome, bytes, seal };
@@ -192,6 +213,14 @@ export class Greeting {
 
   #opened(from: Greeted, body: Uint8Array): void {
     if (from === this.#candidate) {
+      try {
+        this.#deps.provisioning?.proven();
+      } catch (error) {
+        // Not durable: the set-up code opens still, and nothing of this session may count.
+        this.#deps.refused(error);
+        this.#wire?.close('the flash could not be written');
+        return;
+      }
       this.#adopt(from);
       this.#deps.welcomed(from.welcome, true);
     }
@@ -211,6 +240,32 @@ export class Greeting {
     this.#candidate = undefined;
     this.#hello = undefined;
     this.#timer?.cancel();
+  }
+
+  #forget(): void {
+    this.#greeted = this.#candidate = this.#hello = undefined;
+    this.#timer?.cancel();
+  }
+
+  #deskAt(wire: Wire): SetupDesk | undefined {
+    const { boardId, clock, maxMessage, provisioning, refused, count } = this.#deps;
+    if (!provisioning) return undefined;
+    return new SetupDesk({
+      boardId,
+      clock,
+      maxMessage,
+      provisioning,
+      put: (frame) => this.#put(wire, frame),
+      sayPlain: (error) => this.#put(wire, plain(encodeMessage(error))),
+      regreet: () => {
+        this.#forget();
+        this.#deps.void();
+        this.greet();
+      },
+      close: (reason) => wire.close(reason),
+      refused,
+      count,
+    });
   }
 
   #put(wire: Wire, frame: Uint8Array): void {

@@ -1,16 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { SecureChannel } from '../protocol/channel.js';
-import { decodeMessage, encodeMessage } from '../protocol/codec.js';
-import { SEAL } from '../protocol/frame.js';
-import type { Message, MessageOf } from '../protocol/messages.js';
+import type { Message } from '../protocol/messages.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
 import { createSimBoard } from './create.js';
 import { memoryStore } from './stores.js';
 import { BOARD_ID, Peer } from './testing/peer.js';
+import { NONCE, sealedGateway, turns } from './testing/sealed-gateway.js';
 import { seededRandom, VirtualClock } from './testing/virtual-clock.js';
 
 const KEY = Uint8Array.from({ length: 16 }, (_, i) => i + 1);
-const NONCE = Uint8Array.from({ length: 8 }, (_, i) => 200 + i);
 
 function sealedBoard() {
   const clock = new VirtualClock();
@@ -31,55 +28,8 @@ function sealedBoard() {
   return { board, peer, clock };
 }
 
-/** Turns of the event loop: Node's crypto answers in a few of them. */
-async function turns(): Promise<void> {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** The gateway's side of the sealed session; a wrong key makes an impostor. */
-async function gateway(peer: Peer, more: Partial<MessageOf<'welcome'>> = {}, key = KEY) {
-  const hello = peer.take('hello').at(-1);
-  if (!hello) throw new Error('no HELLO came');
-  peer.frames = [];
-  const message: Message = {
-    type: 'welcome',
-    session: 5,
-    unixMs: 1_700_000_000_000,
-    journalId: Uint8Array.of(1, 2, 3, 4),
-    nextCallId: 10,
-    nonce: NONCE,
-    maxMessage: 16_384,
-    ...more,
-  };
-  const welcome = encodeMessage(message);
-  const channel = await SecureChannel.create({
-    role: 'gateway',
-    seal: SEAL.board,
-    key,
-    hello: encodeMessage(hello),
-    welcome,
-    ccm: nodeCcm,
-  });
-  peer.say(message);
-  await turns();
-  return {
-    hello,
-    async say(said: Message): Promise<Uint8Array> {
-      const frame = await channel.seal(encodeMessage(said));
-      peer.raw(frame);
-      await turns();
-      return frame;
-    },
-    async heard(): Promise<Message[]> {
-      const all: Message[] = [];
-      for (const frame of peer.frames.splice(0)) {
-        const opened = await channel.open(frame);
-        if (opened.ok) all.push(decodeMessage(opened.body));
-      }
-      return all;
-    },
-  };
-}
+const gateway = (peer: Peer, more: Partial<Parameters<typeof sealedGateway>[1]> = {}) =>
+  sealedGateway(peer, { key: KEY, ...more });
 
 const call = (bootId: number, callId = 10): Message => ({
   type: 'call',
@@ -93,7 +43,7 @@ const call = (bootId: number, callId = 10): Message => ({
 describe('a sealing board', () => {
   it('greets with a nonce, proves itself with a sealed frame, and runs sealed calls', async () => {
     const { peer, board } = sealedBoard();
-    const sealed = await gateway(peer, { wantCaps: true });
+    const sealed = await gateway(peer, { welcome: { wantCaps: true } });
     expect(sealed.hello.nonce).toHaveLength(8);
     expect((await sealed.heard()).map((m) => m.type)).toEqual(['beat', 'caps']);
     await sealed.say(call(board.bootId));
@@ -115,11 +65,7 @@ describe('a sealing board', () => {
 
   it('runs no plain call, and no call of one who lacks the key', async () => {
     const { peer, board } = sealedBoard();
-    const impostor = await gateway(
-      peer,
-      {},
-      Uint8Array.from(KEY, (b) => b ^ 1),
-    );
+    const impostor = await gateway(peer, { key: Uint8Array.from(KEY, (b) => b ^ 1) });
     peer.say(call(board.bootId));
     await impostor.say(call(board.bootId));
     expect(board.executions).toBe(0);

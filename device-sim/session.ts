@@ -3,7 +3,7 @@
  * and 13). It is handed frames and a way to send them; it owns no socket, and nothing that comes
  * makes it throw. One session is one boot: what it remembers outlives connections, not reboots.
  */
-import { FrameError } from '../protocol/codec.js';
+import { boardIdText } from '../protocol/identity.js';
 import type { Value } from '../protocol/kinds.js';
 import {
   BLOB_STATUS,
@@ -15,9 +15,12 @@ import {
 import { AnswerParts } from './answer-parts.js';
 import { BlobOutbox } from './blob-outbox.js';
 import { CallMemory, type CallMemoryDeps } from './call-memory.js';
+import { Complaints } from './complaints.js';
 import { Greeting, type Secure, type Wire } from './greeting.js';
 import { Inquiries } from './inquiries.js';
 import { Outbox, type OutboxItem } from './outbox.js';
+import type { Provisioning } from './provisioning.js';
+import { LINGER_MS } from './setup-desk.js';
 import type { AgentAnswer, BoardClock, GatewayTime, OutgoingBlob } from './types.js';
 
 export type { Secure, Wire } from './greeting.js';
@@ -44,14 +47,15 @@ export interface SessionOptions {
   /** Eight bytes for HELLO where the board seals; undefined where it does not. */
   nonce?(connection: number): Uint8Array;
   readonly secure?: Secure;
+  /** Of a board that is paired by its set-up code. */
+  readonly provisioning?: Provisioning | undefined;
+  /** The gateway has let the board go, and its key is forgotten: the connection must end. */
+  unpaired?(): void;
 }
 
 const BEAT_S = 30;
 /** What a gateway takes that doesn't say (frame.md, "Encoding"). */
 const GATEWAY_MAX = 1_024;
-/** One ERROR of a kind in this time: two confused peers must not shout at each other for ever. */
-const ERROR_MS = 10_000;
-const KINDS_OF_ERROR = 32;
 /** A gateway that has lost our session says so; it must not make us greet without end. */
 const REGREET_MS = 1_000;
 
@@ -67,30 +71,43 @@ export class BoardSession {
   readonly #greeting: Greeting;
   readonly #startedAt: number;
   #connection = 0;
+  #wire: Wire | undefined;
   #live = false;
   #time: { unixMs: number; utcOffsetMin: number; at: number } | undefined;
   #beat: { cancel(): void } | undefined;
   #greetedAt = Number.NEGATIVE_INFINITY;
-  readonly #errorAt = new Map<string, number>();
+  readonly #complaints: Complaints;
   readonly #answer = new AnswerParts();
+  #leaving = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    const { clock, random, bootId, maxMessage, maxCalls, prepare, secure } = options;
+    const { boardId, clock, random, bootId, maxMessage, maxCalls, prepare, secure } = options;
     this.#startedAt = clock.now();
+    this.#complaints = new Complaints({
+      clock,
+      say: (error) => {
+        if (this.#live) this.#greeting.send(error);
+        else this.#greeting.sendPlain(error);
+      },
+      count: (what) => this.#count(what),
+    });
     this.#greeting = new Greeting({
+      boardId,
       clock,
       random,
       maxMessage,
       secure,
+      provisioning: options.provisioning,
       hello: () => this.#hello(),
       welcomed: (welcome, counts) => this.#welcomed(welcome, counts),
       repeated: (welcome) => {
         if (welcome.wantCaps) this.#sendCaps();
       },
+      void: () => this.#quiet(),
       message: (message) => this.#dispatch(message),
       error: (message) => this.#error(message),
-      refused: (error) => this.#refuse(error),
+      refused: (error) => this.#complaints.refused(error),
       count: (what) => this.#count(what),
     });
     const send = (message: Message): void => this.#greeting.send(message);
@@ -122,11 +139,13 @@ export class BoardSession {
   connected(wire: Wire, connection = this.#connection + 1): void {
     this.disconnected();
     this.#connection = connection;
+    this.#wire = wire;
     this.#greetedAt = this.#options.clock.now();
     this.#greeting.connected(wire);
   }
 
   disconnected(): void {
+    this.#wire = undefined;
     this.#greeting.disconnected();
     this.#quiet();
   }
@@ -165,7 +184,7 @@ export class BoardSession {
     return this.keep({ type: 'storedReadings', values: this.#options.readings() });
   }
 
-  putBlob(blob: OutgoingBlob, callId?: number, signal?: AbortSignal): Promise<void> {
+  putBlob(blob: OutgoingBlob, callId?: number, signal?: AbortSignal): Promise<number> {
     return this.blobs.put(blob, callId, signal);
   }
 
@@ -196,6 +215,7 @@ export class BoardSession {
       capsHash,
       maxMessage,
       maxCalls,
+      ...this.#wire?.packets,
       ...(unsettled.length > 0 ? { unsettled } : {}),
       ...(battery === undefined ? {} : { battery }),
     };
@@ -204,6 +224,7 @@ export class BoardSession {
   #welcomed(welcome: MessageOf<'welcome'>, counts: boolean): void {
     const { journalId, nextCallId } = welcome;
     if (counts) {
+      if (welcome.rxWindow !== undefined) this.#wire?.peerWindow?.(welcome.rxWindow);
       const at = this.#options.clock.now();
       this.#time = { unixMs: welcome.unixMs, utcOffsetMin: welcome.utcOffsetMin ?? 0, at };
       if (this.#live && this.#options.secure) {
@@ -256,6 +277,7 @@ export class BoardSession {
   }
 
   #dispatch(message: Message): void {
+    if (this.#leaving) return;
     switch (message.type) {
       case 'call':
       case 'envelope':
@@ -281,6 +303,10 @@ export class BoardSession {
         if (!known) this.#count('ignored.mailReply');
         break;
       }
+      case 'provision':
+      case 'unpair':
+        this.#keys(message);
+        break;
       case 'blobAck':
       case 'blobDone':
         if (!this.blobs.take(message)) this.#count('ignored.blob');
@@ -294,13 +320,41 @@ export class BoardSession {
         });
         break;
       default:
-        this.#count('ignored.unsupported');
-        this.#sayError(
-          'unsupported',
-          `this board takes no ${message.type}`,
-          MESSAGES[message.type].id,
-        );
+        this.#unsupported(message);
     }
+  }
+
+  #unsupported({ type }: Message): void {
+    this.#count('ignored.unsupported');
+    this.#complaints.say('unsupported', `this board takes no ${type}`, MESSAGES[type].id);
+  }
+
+  /** Stored first, said then: what a board has confirmed must be so. */
+  #keys(message: MessageOf<'provision'> | MessageOf<'unpair'>): void {
+    const { provisioning, boardId, clock, unpaired } = this.#options;
+    if (!provisioning) {
+      this.#unsupported(message);
+      return;
+    }
+    if (boardIdText(message.boardId) !== boardIdText(boardId)) {
+      const about = MESSAGES[message.type].id;
+      this.#complaints.say('wrong_board', `this board is ${boardIdText(boardId)}`, about);
+      return;
+    }
+    try {
+      if (message.type === 'provision') provisioning.handOver(message.key);
+      else provisioning.forget();
+    } catch (error) {
+      this.#complaints.refused(error);
+      return;
+    }
+    if (message.type === 'provision') {
+      this.#greeting.send({ type: 'provisioned', boardId });
+      return;
+    }
+    this.#leaving = true;
+    this.#greeting.send({ type: 'unpaired', boardId });
+    clock.after(LINGER_MS, () => unpaired?.());
   }
 
   #answered(message: MessageOf<'answer'>): void {
@@ -320,26 +374,6 @@ export class BoardSession {
     if (now - this.#greetedAt < REGREET_MS) return;
     this.#greetedAt = now;
     this.#greeting.greet();
-  }
-
-  #refuse(error: unknown): void {
-    const known = error instanceof FrameError ? error : undefined;
-    const code = known?.code ?? 'bad_frame';
-    this.#count(`bad.${code}`);
-    const said = code === 'unknown_type' ? 'unsupported' : code;
-    this.#sayError(said, known?.message ?? 'the frame was not taken', known?.id);
-  }
-
-  #sayError(code: string, message: string, about: number | undefined): void {
-    const kind = `${code} ${about ?? ''}`;
-    const now = this.#options.clock.now();
-    if (now - (this.#errorAt.get(kind) ?? Number.NEGATIVE_INFINITY) < ERROR_MS) return;
-    if (this.#errorAt.size >= KINDS_OF_ERROR) this.#errorAt.clear();
-    this.#errorAt.set(kind, now);
-    const error: MessageOf<'error'> = { type: 'error', code, message: message.slice(0, 200) };
-    if (about !== undefined && about <= 0xffff) error.about = about;
-    if (this.#live) this.#greeting.send(error);
-    else this.#greeting.sendPlain(error);
   }
 
   #count(what: string): void {

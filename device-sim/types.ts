@@ -8,10 +8,23 @@ export interface BoardClock {
   after(ms: number, run: () => void): { cancel(): void };
 }
 
-/** The few bytes of flash that survive a reboot. `save` must be durable when it returns. */
+/** The few bytes that survive a reboot. */
+export interface BoardFlash {
+  bootId: number;
+  /** Of a board that is paired by its set-up code: that code's secret, 16 bytes. */
+  secret?: Uint8Array;
+  /** The key of its own that such a board was given, 16 bytes. */
+  key?: Uint8Array;
+  /** A frame under `key` has verified: the secret opens nothing. */
+  burnt?: boolean;
+  /** The key for another gateway, from the present one; the first frame under it makes it `key`. */
+  next?: Uint8Array;
+}
+
+/** `save` must be durable, and all or nothing, when it returns. */
 export interface BoardStore {
-  load(): { bootId: number };
-  save(state: { bootId: number }): void;
+  load(): BoardFlash;
+  save(state: BoardFlash): void;
 }
 
 /** A sealed session of one HELLO and WELCOME; `SecureChannel` is one. */
@@ -94,6 +107,8 @@ export interface BoardSpec {
   battery?(): number | undefined;
   /** Answers ENVELOPE messages; without it they fail as `unsupported`. */
   envelope?(kind: string, bytes: Uint8Array, ctx: VerbContext): Value | Promise<Value>;
+  /** Runs when the board's set-up code begins to open it, or ceases to: look at `setupCode`. */
+  pairingChanged?(): void;
   /** Runs when this boot ends. */
   ended?(): void;
 }
@@ -111,9 +126,16 @@ export interface BoardHost {
   readonly clock: BoardClock;
   /** From 0 up to, but not including, 1. */
   readonly random: () => number;
+  /** What opens the board to whoever reads it; undefined once it is paired. */
+  readonly setupCode: string | undefined;
   gatewayTime(): GatewayTime | undefined;
   /** Kept until the gateway has stored it; false if the queue had to drop an older one for it. */
   event(kind: string, detail: Value): boolean;
+  /**
+   * Sends a blob that belongs to no call; resolves to its id, by which this boot may name it, when
+   * the gateway has stored it. Rejects with VerbError.
+   */
+  blob(blob: OutgoingBlob): Promise<number>;
   transcript(
     text: string,
     about?: { label?: string; durationS?: number; blobId?: number },

@@ -20,6 +20,14 @@ export interface Recording {
   signal: AbortSignal;
 }
 
+/**
+ * What an agent rejects with where asking again would not help: its key, its model or its address
+ * is wrong. The message is for the hub's log.
+ */
+export class AgentUnusable extends Error {
+  override readonly name = 'AgentUnusable';
+}
+
 export interface Agent {
   /**
    * The answer's text in pieces, as they come. One fenced block `card` in it, a JSON object, is

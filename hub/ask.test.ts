@@ -97,7 +97,9 @@ describe('refusals', () => {
     for (const stream of ['1', undefined]) {
       const answer = await ask({ text: 'q', stream });
       expect([answer.status, answer.body.ok]).toEqual([424, false]);
-      expect(answer.body.error).toMatch(/no agent.*`agent`/);
+      expect(answer.body.error).toMatch(
+        /no agent.*--agent-url <url> --agent-model <name>.*`agent`/,
+      );
     }
     expect(await t.events()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 /** A device asks its owner's agent (wire document, part A6; statements 117 and 118). */
 import { readFile } from 'node:fs/promises';
 import { cutText, NO_ANSWER, TINY_LIMITS } from '../protocol/tiny.js';
-import type { Agent, Question } from './agent.js';
+import { type Agent, AgentUnusable, type Question } from './agent.js';
 import { AnswerReader } from './answer.js';
 import type { HubClock } from './clock.js';
 import type { HubContext } from './context.js';
@@ -88,8 +88,8 @@ export function agentFor(ctx: HubContext, tiny: string | undefined): Agent {
   if (!ctx.agent) {
     throw new Refusal(
       424,
-      'this hub has no agent, so nothing was asked; whoever runs it must set `agent` in the ' +
-        'options of the hub',
+      'this hub has no agent, so nothing was asked; whoever runs it must name one with ' +
+        '`motebridge start --agent-url <url> --agent-model <name>` (`agent` in the options of a hub)',
     );
   }
   return ctx.agent;
@@ -104,7 +104,11 @@ export async function transcribed(
   turn: Turn,
 ): Promise<string> {
   if (!agent.transcribe) {
-    throw new Refusal(424, 'the agent of this hub does not listen; nothing was asked, send text');
+    throw new Refusal(
+      424,
+      'the agent of this hub does not listen; nothing was asked, send text, or have it started ' +
+        'with --agent-speech-model <name>',
+    );
   }
   const { signal } = turn;
   const key = ownKey(ctx, audioUrl);
@@ -221,6 +225,13 @@ async function guarded<T>(ctx: HubContext, work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     ctx.log.error({ err: error }, 'the agent failed');
+    if (error instanceof AgentUnusable) {
+      throw new Refusal(
+        424,
+        'the agent of this hub is not set up right, there is no answer; whoever runs the hub ' +
+          'finds why in its log',
+      );
+    }
     throw new Refusal(424, 'the agent failed, there is no answer; ask again later', {
       retryable: true,
     });

@@ -39,9 +39,12 @@ describe('enrolment', () => {
       ['daemon', 'daemon'],
       ['browser', 'browser'],
       ['Endpoint', 'cli'],
+      [' endpoint ', 'cli'],
+      [['endpoint'], 'cli'],
+      [' daemon', 'cli'],
       ['toaster', 'cli'],
       [undefined, 'cli'],
-    ]) {
+    ] as const) {
       const { deviceId } = await t.enrol(`k-${kind}`, { kind });
       expect((await t.list()).find((row) => row.id === deviceId)?.kind).toBe(stored);
     }

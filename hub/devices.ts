@@ -138,7 +138,7 @@ export function publicRow(ctx: HubContext, row: DeviceRow) {
     // Whether a device that is called answers is known only by calling it (statement 93).
     online: row.kind === 'endpoint' ? null : online,
     ...(row.url === null ? {} : { url: row.url }),
-    ...(online && row.lan_url !== null ? { lan_url: row.lan_url } : {}),
+    ...(online && row.kind !== 'endpoint' && row.lan_url !== null ? { lan_url: row.lan_url } : {}),
     // Ours: what a gateway knows of its board beyond being there or not.
     ...(row.gateway_id === null || ctx.tinyOnly ? {} : { presence }),
   };

@@ -92,7 +92,7 @@ function mustBeTrusted(ctx: HubContext, url: string): void {
     throw new Refusal(
       424,
       'no host is trusted with firmware, so nothing was published; whoever runs this hub must ' +
-        'name some as `firmwareHosts` in its options',
+        'name some with `motebridge start --firmware-hosts <list>` (`firmwareHosts` in its options)',
     );
   }
   if (!ctx.firmwareHosts.includes(new URL(url).host)) {

@@ -112,6 +112,14 @@ const updateBoard = query<{
     })
     .where('id', '=', p.id),
 );
+const handedOver = query<{ board: string; gateway: string }>()((p) =>
+  tables
+    .selectFrom('handovers')
+    .where('board_id', '=', p.board)
+    .where('from_gateway', '=', p.gateway)
+    .where('done_at', 'is not', null)
+    .select('id'),
+);
 const restore = query<{ id: string }>()((p) =>
   tables.updateTable('devices').set({ revoked_at: null }).where('id', '=', p.id),
 );
@@ -179,6 +187,9 @@ export async function registerBoard(
   };
   const s = ctx.time.seconds();
   const { id, moved, changed } = await ctx.db.write((w) => {
+    if (handedOver.get(w, { board: board.boardId, gateway: gateway.id })) {
+      throw new Refusal(409, 'this board was handed over to another gateway of its owner');
+    }
     const rows = boardRows.all(w, { board: board.boardId });
     const live = rows.find((row) => row.revoked_at === null);
     if (live && live.owner_id !== gateway.owner_id) {

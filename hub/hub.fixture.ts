@@ -244,6 +244,8 @@ export class FakePush implements PushSender {
   readonly sent: { to: string; notice: Notice }[] = [];
   /** By the endpoint; 201 for the rest. */
   readonly status = new Map<string, number | Error>();
+  /** What services take their time with, where a test says so. */
+  slow: Promise<void> | undefined;
 
   refuses(endpoint: string): string | undefined {
     return endpoint.startsWith('https://') ? undefined : 'endpoint must be https';
@@ -251,6 +253,7 @@ export class FakePush implements PushSender {
 
   async send(to: Subscription, payload: string): Promise<number> {
     this.sent.push({ to: to.endpoint, notice: JSON.parse(payload) });
+    await this.slow;
     const status = this.status.get(to.endpoint) ?? 201;
     if (status instanceof Error) throw status;
     return status;

@@ -14,7 +14,7 @@ import { type HubClock, HubTime, realClock } from './clock.js';
 import type { HubContext, HubLog } from './context.js';
 import { migrate } from './db/migrations.js';
 import { Endpoints } from './endpoint/calls.js';
-import type { Resolve } from './endpoint/dial.js';
+import type { Resolve } from './endpoint/resolve.js';
 import { GatewayStreams } from './gateway-streams.js';
 import { enrolGateway, tellPresence } from './gateways.js';
 import { createApp } from './http/app.js';
@@ -35,6 +35,7 @@ import { deviceRoutes } from './routes/devices.js';
 import { endpointRoutes } from './routes/endpoint.js';
 import { firmwareRoutes } from './routes/firmware.js';
 import { gatewayRoutes } from './routes/gateway.js';
+import { handoverRoutes } from './routes/handover.js';
 import { mcpRoutes } from './routes/mcp.js';
 import { mediaRoutes } from './routes/media.js';
 import { messageRoutes } from './routes/messages.js';
@@ -75,9 +76,11 @@ export interface HubOptions {
   agent?: Agent;
   /** Hosts (`host` or `host:port`) at which endpoint devices may be though they are private. */
   endpointHosts?: readonly string[];
+  /** The same for spoken questions, whose recordings anybody's device may name, at any path. */
+  recordingHosts?: readonly string[];
   /** PEM of an authority that is trusted for those hosts, beside the public ones. */
   endpointCa?: string;
-  /** Looks names of endpoint devices up in place of the system. */
+  /** Looks names of endpoint devices up in place of DNS, and of the system for allowed hosts. */
   endpointResolve?: Resolve;
   log?: HubLog;
   /** In place of web push under keys in `<home>/push-keys.json`. */
@@ -105,8 +108,12 @@ export interface Hub {
     ownerId: string,
     name: string,
   ): Promise<{ gateway_id: string; gateway_token: string }>;
-  /** The agent's tool; refusals are answered, never thrown. */
-  useDevice(ownerId: string, request: UseDeviceRequest): Promise<UseDeviceReply>;
+  /** The agent's tool; refusals are answered, never thrown. Aborting `signal` takes a call back. */
+  useDevice(
+    ownerId: string,
+    request: UseDeviceRequest,
+    signal?: AbortSignal,
+  ): Promise<UseDeviceReply>;
   /**
    * Keeps a result of the owner's agents under a ticket `batch_…`, redeemed like a reply. Not
    * served over HTTP. Rejects with `Refusal` for any other ticket and for an unknown owner;
@@ -151,6 +158,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         clock,
         secrets: await secretsOf(options),
         hosts: options.endpointHosts ?? [],
+        recordingHosts: options.recordingHosts ?? [],
         ca: options.endpointCa,
         resolve: options.endpointResolve,
         calls: limits.endpointCalls,
@@ -197,7 +205,10 @@ async function assemble(ctx: HubContext): Promise<Hub> {
   serviceRoutes(app, ctx);
   useDeviceRoutes(app, ctx);
   streamRoutes(app, ctx, open);
-  if (!ctx.tinyOnly) gatewayRoutes(app, ctx, open);
+  if (!ctx.tinyOnly) {
+    gatewayRoutes(app, ctx, open);
+    handoverRoutes(app, ctx);
+  }
   const mcp = ctx.tinyOnly ? undefined : mcpRoutes(app, ctx);
   await app.ready();
   // What was lost while the hub was down is reported before anything new comes in.
@@ -238,9 +249,9 @@ async function assemble(ctx: HubContext): Promise<Hub> {
       const made = await enrolGateway(ctx, ownerId, name);
       return { gateway_id: made.id, gateway_token: made.token };
     },
-    async useDevice(ownerId, request) {
+    async useDevice(ownerId, request, signal) {
       try {
-        return await useDevice(ctx, ownerId, request);
+        return await useDevice(ctx, ownerId, request, signal);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         const { code } = error.flags;

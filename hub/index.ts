@@ -1,4 +1,5 @@
-export type { Agent, Question, Recording } from './agent.js';
+export { type Agent, AgentUnusable, type Question, type Recording } from './agent.js';
+export { type ChatAgentOptions, chatAgent } from './chat-agent.js';
 export type { HubClock } from './clock.js';
 export type { HubLog } from './context.js';
 export { SchemaTooNew } from './db/migrations.js';

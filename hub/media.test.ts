@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempFolder } from './cleanup.fixture.js';
@@ -53,6 +53,15 @@ describe('media', () => {
     const t = await testHub({ limits: { mediaBytes: 15 } });
     expect((await upload(t, picture, t.token)).status).toBe(200);
     expect((await upload(t, picture, t.token)).status).toBe(424);
+  });
+
+  test('nor more of it by asking for two shares at once', async () => {
+    const mediaDir = tempFolder();
+    const t = await testHub({ mediaDir, limits: { mediaBytes: 15 } });
+    const both = await Promise.all([1, 2].map(() => upload(t, picture, t.token)));
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 424]);
+    expect(both.find(({ status }) => status === 424)?.body.error).toMatch(/^media are full/);
+    expect(readdirSync(mediaDir)).toHaveLength(1);
   });
 
   test('D85 D86 ranges are exact windows, and every answer is nosniff and immutable', async () => {

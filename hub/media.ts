@@ -2,6 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MEDIA_KEY, MEDIA_TYPES, type MediaType } from '../protocol/tiny.js';
+import type { Reader } from '../store/index.js';
 import type { HubContext } from './context.js';
 import { query, tables } from './db/query.js';
 import { newId } from './ids.js';
@@ -40,29 +41,36 @@ export async function keepMedia(
   type: MediaType,
   bytes: Uint8Array,
 ): Promise<StoredMedia> {
-  const before = ctx.db.read((r) => used.get(r, { owner: ownerId }))?.bytes ?? 0;
-  if (before + bytes.length > ctx.limits.mediaBytes) {
-    throw new Refusal(
-      424,
-      `media are full (${ctx.limits.mediaBytes} bytes); nothing was stored, raise the limit`,
-    );
-  }
+  ctx.db.read((r) => mustFit(ctx, r, ownerId, bytes.length));
   const key = `${newId()}.${MEDIA_TYPES[type]}`;
   const file = mediaFile(ctx, key);
   try {
     await writeDurably(file, bytes);
     const ms = ctx.time.ms();
-    await ctx.db.write((w) =>
-      insert.run(w, { key, owner: ownerId, type, bytes: bytes.length, ms }),
-    );
+    await ctx.db.write((w) => {
+      // Others may have come while the file was written.
+      mustFit(ctx, w, ownerId, bytes.length);
+      insert.run(w, { key, owner: ownerId, type, bytes: bytes.length, ms });
+    });
   } catch (error) {
     await rm(file, { force: true }).catch(() => {});
+    if (error instanceof Refusal) throw error;
     ctx.log.error({ err: error }, 'a medium could not be stored');
     throw new Refusal(424, 'media storage unavailable; nothing was stored, try again', {
       retryable: true,
     });
   }
   return { key, url: mediaUrl(ctx, key), bytes: bytes.length };
+}
+
+function mustFit(ctx: HubContext, r: Reader, ownerId: string, bytes: number): void {
+  const before = used.get(r, { owner: ownerId })?.bytes ?? 0;
+  if (before + bytes > ctx.limits.mediaBytes) {
+    throw new Refusal(
+      424,
+      `media are full (${ctx.limits.mediaBytes} bytes); nothing was stored, raise the limit`,
+    );
+  }
 }
 
 async function writeDurably(file: string, bytes: Uint8Array): Promise<void> {

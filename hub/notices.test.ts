@@ -201,6 +201,26 @@ describe('what an owner is told of', () => {
     expect(JSON.stringify(push.sent)).not.toContain('secret');
   });
 
+  it('services that are slow hold up 64 pushes of an owner; what comes then is an event alone', async () => {
+    const { t, push, device } = await withPush();
+    const results = async (from: number, to: number) => {
+      for (let n = from; n < to; n++) {
+        const body = { ...device, taskId: `t${n}`, result: 'x' };
+        expect((await t.ask('POST', '/api/devices/task-result', { body })).status).toBe(200);
+      }
+    };
+    let taken: () => void = () => {};
+    push.slow = new Promise((done) => {
+      taken = done;
+    });
+    await results(0, 70);
+    expect(push.sent).toHaveLength(64);
+    expect((await t.events()).at(-1)?.detail).toContain('task t69 is done');
+    taken();
+    await results(70, 71);
+    expect(push.sent).toHaveLength(65);
+  });
+
   it('the open page hears of it on the owner’s stream', async () => {
     const { t, device } = await withPush();
     const stop = new AbortController();

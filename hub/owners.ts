@@ -102,19 +102,25 @@ export function ownerBySession(ctx: HubContext, secret: string): Owner | undefin
   return ctx.db.read((r) => bySession.get(r, { hash: hashOf(secret), s: ctx.time.seconds() }));
 }
 
-/** The secret for the cookie. */
+/** The secret for the cookie. The session ends with its token, or earlier. */
 export async function openSession(ctx: HubContext, by: TokenOwner): Promise<string> {
   const secret = newSecret('mts_');
   const s = ctx.time.seconds();
   await ctx.db.write((w) => {
     dropOldSessions.run(w, { s });
-    const end = s + SESSION_S;
+    const end = Math.min(s + SESSION_S, by.expiresAt ?? Number.POSITIVE_INFINITY);
     insertSession.run(w, { hash: hashOf(secret), owner: by.id, token: by.tokenId, s, end });
     audit(w, by.id, 'session.open', by.name, s * 1000);
   });
   return secret;
 }
 
-export async function closeSession(ctx: HubContext, secret: string): Promise<void> {
+/** Open streams end with it; those of other sessions come again by themselves. */
+export async function closeSession(
+  ctx: HubContext,
+  ownerId: string,
+  secret: string,
+): Promise<void> {
   await ctx.db.write((w) => dropSession.run(w, { hash: hashOf(secret) }));
+  ctx.bus.hangUp(ownerId);
 }

@@ -1,12 +1,14 @@
 /** Web push (RFC 8030, 8291, 8292) under keys of the hub's own. */
 import { createECDH } from 'node:crypto';
-import { lookup } from 'node:dns';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Agent } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import type { ClientRequest } from 'node:http';
+import { Agent, request } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { readTarget } from './endpoint/address.js';
-import { isPublicAddress } from './endpoint/public-address.js';
+import { metered } from './endpoint/meter.js';
+import { mayBeCalled } from './endpoint/own-networks.js';
+import { byDns, type Resolve } from './endpoint/resolve.js';
 
 /** As a browser gives it: the address is a secret of the browser's, the keys are base64url. */
 export interface Subscription {
@@ -29,6 +31,8 @@ const TIMEOUT_MS = 10_000;
 /** How long a service keeps a notice for a browser that is away, in seconds. */
 const TTL_S = 86_400;
 const ENDPOINT_MAX = 1_024;
+/** What a service may send until its status is known. */
+const HEAD_MAX = 64 * 1024;
 
 const keyPair = z.object({
   publicKey: z.string().regex(/^[\w-]{87}$/),
@@ -49,7 +53,7 @@ export interface WebPushOptions {
 
 export function webPush(options: WebPushOptions): PushSender {
   const keys = options.file === undefined ? newKeys() : keysIn(options.file);
-  const agent = options.agent ?? new Agent({ lookup: publicOnly });
+  const agent = options.agent ?? new Agent({ lookup: publicOnly(byDns()) });
   return {
     publicKey: keys.publicKey,
     refuses: (endpoint) => refusal(endpoint, options.allowed ?? []),
@@ -57,21 +61,46 @@ export function webPush(options: WebPushOptions): PushSender {
       if (refusal(endpoint, options.allowed ?? []) !== undefined) return 410;
       // Read when it is first needed: most hubs have no browser that subscribed.
       const { default: library } = await import('web-push');
-      try {
-        const to = { endpoint, keys: { p256dh, auth } };
-        const answer = await library.sendNotification(to, payload, {
-          vapidDetails: { subject: options.subject, ...keys },
-          TTL: TTL_S,
-          timeout: TIMEOUT_MS,
-          agent,
-        });
-        return answer.statusCode;
-      } catch (error) {
-        if (error instanceof library.WebPushError) return error.statusCode;
-        throw error;
-      }
+      const to = { endpoint, keys: { p256dh, auth } };
+      const vapidDetails = { subject: options.subject, ...keys };
+      const said = library.generateRequestDetails(to, payload, { vapidDetails, TTL: TTL_S });
+      return statusOf(said, agent);
     },
   };
+}
+
+interface Said {
+  endpoint: string;
+  method: string;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/**
+ * Posts by itself: the library reads what a service answers to its end, which need not come, and
+ * its time begins anew with each byte.
+ */
+function statusOf({ endpoint, method, headers, body }: Said, agent: Agent): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent: ClientRequest = request(endpoint, {
+      method,
+      headers,
+      agent,
+      rejectUnauthorized: true,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const end = (error: Error): void => {
+      reject(error);
+      sent.destroy();
+    };
+    metered(sent, HEAD_MAX, () => end(new Error('the service sent more than an answer needs')));
+    sent.on('error', end);
+    sent.on('response', ({ statusCode = 0 }) => {
+      resolve(statusCode);
+      sent.destroy();
+    });
+    sent.end(body);
+  });
 }
 
 function newKeys(): KeyPair {
@@ -110,16 +139,19 @@ function refusal(endpoint: string, allowed: readonly string[]): string | undefin
 }
 
 /** A public name may lead to a private address all the same; the connection is to what is seen here. */
-export const publicOnly: LookupFunction = (host, options, done) => {
-  lookup(host, { ...options, all: true }, (error, found) => {
-    const [first] = found ?? [];
-    const fault =
-      error ??
-      (first && found.every(({ address }) => isPublicAddress(address)) ? null : notPublic());
-    if (fault !== null || first === undefined) done(fault ?? notPublic(), []);
-    else if (options.all === true) done(null, found);
-    else done(null, first.address, first.family);
-  });
-};
+export function publicOnly(resolve: Resolve): LookupFunction {
+  return (host, options, done) => {
+    resolve(host, AbortSignal.timeout(TIMEOUT_MS)).then(
+      (found) => {
+        const all = found.map((address) => ({ address, family: isIP(address) }));
+        const [first] = all;
+        if (first === undefined || !found.every((one) => mayBeCalled(one))) done(notPublic(), []);
+        else if (options.all === true) done(null, all);
+        else done(null, first.address, first.family);
+      },
+      (error) => done(error, []),
+    );
+  };
+}
 
 const notPublic = (): Error => new Error('the name leads to an address that is not public');

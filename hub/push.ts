@@ -7,6 +7,12 @@ import { Refusal } from './refusal.js';
 
 /** Subscriptions of an owner; the oldest gives way. */
 const MOST = 32;
+/**
+ * Requests to push services that are open for one owner at a time. A device may have something to
+ * tell as often as it likes, and a service may be slow to take it.
+ */
+const MOST_OPEN = 2 * MOST;
+const openOf = new WeakMap<HubContext, Map<string, number>>();
 
 const upsert = query<{
   endpoint: string;
@@ -84,7 +90,21 @@ export async function pushTo(ctx: HubContext, owner: string, notice: Notice): Pr
   try {
     const all = ctx.db.read((r) => ofOwner.all(r, { owner }));
     const payload = JSON.stringify(notice);
-    await Promise.all(all.map((to) => pushOne(ctx, owner, to, payload)));
+    const open = openOf.get(ctx) ?? new Map<string, number>();
+    openOf.set(ctx, open);
+    const before = open.get(owner) ?? 0;
+    if (before + all.length > MOST_OPEN) {
+      ctx.log.warn({ owner, open: before }, 'earlier notices are still being pushed; not this one');
+      return;
+    }
+    open.set(owner, before + all.length);
+    try {
+      await Promise.all(all.map((to) => pushOne(ctx, owner, to, payload)));
+    } finally {
+      const left = (open.get(owner) ?? 0) - all.length;
+      if (left > 0) open.set(owner, left);
+      else open.delete(owner);
+    }
   } catch (error) {
     ctx.log.warn({ err: error }, 'a notice was not pushed');
   }

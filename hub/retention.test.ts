@@ -31,7 +31,12 @@ describe('retention', () => {
   });
 
   test('D55 row and reply are gone after 24 hours', async () => {
-    const { t, device } = await withDevice();
+    const { database } = await breakableStore();
+    const { t, device } = await withDevice({ database });
+    const rows = () =>
+      ['envelopes', 'replies'].map((table) =>
+        database.read((r) => r.all(`SELECT id FROM ${table}`).length),
+      );
     const answered = await t.send(device.deviceId, 1);
     const open = await t.send(device.deviceId, 1);
     await t.poll(device);
@@ -41,6 +46,9 @@ describe('retention', () => {
     t.clock.leap(1_000);
     expect(await t.read(answered)).toBeNull();
     expect((await t.reply(device, open, 1)).body.error).toBe('envelope not found');
+    expect(rows()).toEqual([2, 1]);
+    await t.hub.sweep();
+    expect(rows()).toEqual([0, 0]);
   });
 
   test('D56 D64 a lost invoke is reported once, in words that do not say failed', async () => {
@@ -81,10 +89,13 @@ describe('retention', () => {
     expect((await t.events(bob)).map((e) => e.detail.includes('his'))).toEqual([true]);
   });
 
-  test('D59 D61 notify, other and unreadable rows, and delivered invokes, are not reported', async () => {
+  test('D59 D61 notify, other and unreadable rows, and delivered or answered invokes, are not reported', async () => {
     const { t, device } = await withDevice();
     await t.send(device.deviceId, invoke('delivered'));
     await t.poll(device);
+    // By a device that heard of it in another way than by asking for its mail.
+    const answered = await t.send(device.deviceId, invoke('answered'));
+    expect((await t.reply(device, answered, 1)).status).toBe(200);
     for (const payload of [{ type: 'notify', title: 'x' }, { type: 'chord' }, 7, 'null', '"x"']) {
       await t.send(device.deviceId, payload);
     }

@@ -24,6 +24,8 @@ describe('health and documents', () => {
       },
     ]);
     expect(headers['cache-control']).toBe('public, max-age=60');
+    const nameless = await (await testHub()).ask('GET', '/api/health');
+    expect(nameless.headers['cache-control']).toBe('private, max-age=60');
   });
 
   test('the OpenAPI document has every route with its body and answers', async () => {

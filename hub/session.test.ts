@@ -63,6 +63,14 @@ describe('who may', () => {
       headers: { cookie: 'tiny_session=mts_gone' },
     });
     expect(stale.status).toBe(401);
+    for (const [name, value] of [
+      ['sec-fetch-site', 'cross-site'],
+      ['origin', 'https://x.example'],
+    ] as const) {
+      const told = { headers: { [name]: value }, body: { token: bob } };
+      const lured = await t.ask('POST', '/api/login', told);
+      expect([lured.status, lured.headers['set-cookie']]).toEqual([403, undefined]);
+    }
     const foreign = await t.ask('POST', '/api/devices', {
       headers: { cookie, 'sec-fetch-site': 'cross-site' },
       body: { name: 'x' },
@@ -70,6 +78,27 @@ describe('who may', () => {
     expect(foreign.status).toBe(401);
     await t.ask('POST', '/api/logout', { headers: { cookie } });
     expect((await t.ask('GET', '/api/me', { headers: { cookie } })).status).toBe(401);
+  });
+
+  test('a session ends with the token that opened it', async () => {
+    const t = await testHub();
+    const made = await t.own('POST', '/api/tokens', { label: 'guest', days: 1 });
+    const answer = await t.ask('POST', '/api/login', { body: { token: made.body.token } });
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    const me = async () => (await t.ask('GET', '/api/me', { headers: { cookie } })).status;
+    t.clock.leap(86_399_000);
+    expect(await me()).toBe(200);
+    t.clock.leap(1_000);
+    expect(await me()).toBe(401);
+  });
+
+  test('who logs out is told nothing more on streams that are open', async () => {
+    const t = await testHub();
+    const answer = await t.ask('POST', '/api/login', { body: { token: t.token } });
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    const stream = await fetch(`${await t.url()}/api/stream`, { headers: { cookie } });
+    expect((await t.ask('POST', '/api/logout', { headers: { cookie } })).status).toBe(200);
+    expect(await stream.text()).toMatch(/^retry/);
   });
 
   test('a session ends after 30 days; a revoked token at once', async () => {

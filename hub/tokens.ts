@@ -50,7 +50,13 @@ const byHash = query<{ hash: string; s: number }>()((p) =>
     .where('tokens.hash', '=', p.hash)
     .where('tokens.revoked_at', 'is', null)
     .where((eb) => eb.or([eb('tokens.expires_at', 'is', null), eb('tokens.expires_at', '>', p.s)]))
-    .select(['tokens.id as tokenId', 'tokens.last_used_at as used', 'owners.id', 'owners.name']),
+    .select([
+      'tokens.id as tokenId',
+      'tokens.last_used_at as used',
+      'tokens.expires_at as expiresAt',
+      'owners.id',
+      'owners.name',
+    ]),
 );
 const touch = query<{ id: string; s: number }>()((p) =>
   tables.updateTable('tokens').set({ last_used_at: p.s }).where('id', '=', p.id),
@@ -145,6 +151,8 @@ export interface TokenOwner {
   id: string;
   name: string;
   tokenId: string;
+  /** Unix seconds; null for one that stays until it is revoked. */
+  expiresAt: number | null;
 }
 
 export function ownerByToken(ctx: HubContext, token: string): TokenOwner | undefined {
@@ -152,10 +160,10 @@ export function ownerByToken(ctx: HubContext, token: string): TokenOwner | undef
   const s = ctx.time.seconds();
   const found = ctx.db.read((r) => byHash.get(r, { hash: hashOf(token), s }));
   if (found === undefined) return undefined;
-  const { id, name, tokenId, used } = found;
+  const { id, name, tokenId, used, expiresAt } = found;
   if (used === null || s - used >= TOUCH_S) {
     // Nobody waits for it, and a store that can't take it now is told of by what matters more.
     ctx.db.write((w) => touch.run(w, { id: tokenId, s })).catch(() => {});
   }
-  return { id, name, tokenId };
+  return { id, name, tokenId, expiresAt };
 }

@@ -363,6 +363,28 @@ describe('the owner’s stream', () => {
     expect((await fresh.items(1))[0]?.data.detail).toBe('desk: e');
   });
 
+  test('a number from the future is from another database: all is told, and what comes', async () => {
+    const { t, device } = await withDevice();
+    const note = (detail: string) =>
+      t.ask('POST', '/api/devices/event', { body: { ...device, kind: 'device_note', detail } });
+    await note('a');
+    const stream = await ownerStream(t, t.token, '9000');
+    await note('b');
+    const heard = await stream.items(2);
+    expect(heard.map((h) => [h.id, h.data.detail])).toEqual([
+      ['1', 'desk: a'],
+      ['2', 'desk: b'],
+    ]);
+  });
+
+  test('only a GET opens one', async () => {
+    const t = await testHub();
+    const gateway = await t.gateway();
+    expect((await t.own('HEAD', '/api/stream')).status).toBe(404);
+    const head = await t.ask('HEAD', '/api/gateway/v1/stream', { as: gateway.token });
+    expect(head.status).toBe(404);
+  });
+
   test('a device that dials in is told when it comes back', async () => {
     const { t, device } = await withDevice();
     const stream = await ownerStream(t);

@@ -115,7 +115,9 @@ async function invoke(
   const payload = payloadText({ type: 'invoke', prompt });
   if (payload === undefined) throw relayRefusal('too_big', 'prompt must fit 8,192 characters');
   const device = findDevice(ctx, ownerId, wanted);
-  if (device.kind === 'endpoint') return invokeEndpoint(ctx, device, prompt, request.timeout_ms);
+  if (device.kind === 'endpoint') {
+    return invokeEndpoint(ctx, device, prompt, request.timeout_ms, signal);
+  }
   const presence = presenceOf(ctx, device);
   const isBoard = device.gateway_id !== null && !ctx.tinyOnly;
   if (isBoard && presence.state === 'unreachable') return unreachable(device, presence);

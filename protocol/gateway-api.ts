@@ -162,7 +162,54 @@ export const offerEvent = z.object({
   expires_at: z.number().int(),
 });
 export const cancelEvent = z.object({ envelope_id: z.string() });
-export const STREAM_EVENTS = { offer: offerEvent, cancel: cancelEvent } as const;
+/** Another gateway of the owner adopts a board of this one: seal its new key to that key. */
+export const handoverEvent = z.object({
+  handover_id: z.string(),
+  board_id: boardId,
+  /** X25519, 32 bytes as base64url. */
+  public_key: z.string().max(64),
+  /** The adopting gateway's name, for people. */
+  to: z.string(),
+});
+/** The board is another gateway's now; told again at each connect until it is acknowledged. */
+export const handedOverEvent = z.object({ handover_id: z.string(), board_id: boardId });
+export const STREAM_EVENTS = {
+  offer: offerEvent,
+  cancel: cancelEvent,
+  handover: handoverEvent,
+  handed_over: handedOverEvent,
+} as const;
+
+/**
+ * `POST /api/gateway/v1/handover` (the adopting gateway): asks the gateway that has the board for
+ * a key of it, relayed by the hub, and waits for it (`protocol/handover.ts`). 404 for a
+ * device that is none of the owner's boards, 409 where its gateway is away or says no; nothing was changed then.
+ */
+export const handoverRequest = z.object({
+  device_id: z.string().max(64),
+  public_key: z.string().max(64),
+});
+export const handoverReply = z.object({
+  ok: z.literal(true),
+  handover_id: z.string(),
+  board_id: boardId,
+  name: z.string(),
+  sealed_key: z.string().max(128),
+});
+/** `POST /api/gateway/v1/handover/answer` (the gateway that has the board). */
+export const handoverAnswer = z.object({
+  handover_id: z.string().max(64),
+  sealed_key: z.string().max(128).optional(),
+  /** Why it is not handed over, in a sentence for people. */
+  refused: z.string().max(300).optional(),
+});
+/**
+ * `POST /api/gateway/v1/handover/done` (the adopting gateway, once it has stored the key): the
+ * device is its own from now on. Repeatable. `POST …/handover/gone` (the other, once it has
+ * forgotten the board) ends what `handed_over` tells.
+ */
+export const handoverStep = z.object({ handover_id: z.string().max(64) });
+export const done = z.object({ ok: z.literal(true) });
 
 /** `POST /api/gateway/v1/claim`: compare-and-set; repeatable by the same gateway. */
 export const claimRequest = z.object({ envelope_ids: z.array(z.string().max(64)).min(1).max(200) });

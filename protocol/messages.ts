@@ -63,6 +63,12 @@ function def<const F extends Fields, const E extends Extras>(
 /** `unsettled` states of a call that a board still remembers. */
 export const UNSETTLED = { running: 0, answered: 1 } as const;
 
+/**
+ * The code of a RESULT by which a board says that it had no room for this CALL and will never run
+ * it under this id. The gateway sends it by another id; no verb fails with this code.
+ */
+export const TOO_MANY_CALLS = 'too_many_calls';
+
 /** BLOB_DONE status. */
 export const BLOB_STATUS = { stored: 0, badHash: 1, refused: 2, aborted: 3, tooLarge: 4 } as const;
 
@@ -320,6 +326,8 @@ export const MESSAGES = {
     { wifi: [1, value], mqtt: [2, value] },
   ),
   provisioned: def(31, 'board', 'the key is kept', { boardId }, {}),
+  unpair: def(32, 'gateway', 'forget your key, sealed with it', { boardId }, {}),
+  unpaired: def(33, 'board', 'the key is forgotten, sealed with it once more', { boardId }, {}),
   error: def(
     40,
     'both',

@@ -68,6 +68,11 @@ export class Segmenter {
     return this.#inFlight;
   }
 
+  /** Bytes of messages that were not yet cut as a whole. */
+  get waiting(): number {
+    return this.#queue.reduce((bytes, message) => bytes + message.bytes.length, -this.#cut);
+  }
+
   /** Queues a message (sealed, if the link seals). @throws FrameError `too_large`, `truncated` */
   add(message: Uint8Array): Uint8Array[] {
     if (message.length > 0xffff) {

@@ -41,7 +41,7 @@ async function elsewhere(answer: RequestListener, options: TestHubOptions = {}) 
   const port = typeof at === 'object' ? (at?.port ?? 0) : 0;
   const { t, device } = await withDevice({
     agent,
-    endpointHosts: [NAMED],
+    recordingHosts: [NAMED],
     endpointResolve: async () => ['127.0.0.1'],
     endpointCa: ca.cert,
     ...options,
@@ -98,7 +98,11 @@ describe('a recording elsewhere', () => {
   });
 
   it('at a private address is never called, whatever its name', async () => {
-    const { ask, port, connections } = await elsewhere(() => {}, { endpointHosts: [] });
+    const { ask, port, connections } = await elsewhere(() => {}, {
+      recordingHosts: [],
+      // That a device of its owner may be there lets nobody ask for files there.
+      endpointHosts: [NAMED],
+    });
     for (const url of [
       `https://${NAMED}:${port}/a.wav`,
       `https://127.0.0.1:${port}/a.wav`,

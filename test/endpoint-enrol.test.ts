@@ -252,11 +252,28 @@ describe('the row', () => {
     expect((await t.enrol('robot')).deviceId).not.toBe(deviceId);
   });
 
-  it('20: it counts as a device', async () => {
+  it('15: it has no lan_url, whatever it was enrolled with and whatever its row says', async () => {
+    const store = await breakableStore();
+    const t = await testHub({ database: store.database });
+    const lanUrl = 'http://192.168.1.5';
+    const id = await enrolAt(t, PUBLIC, { lanUrl, lan_url: lanUrl });
+    expect(await t.row(id)).not.toHaveProperty('lan_url');
+    const seen = Math.floor(t.clock.wall() / 1000);
+    await store.database.write((w) =>
+      w.run('UPDATE devices SET lan_url = ?, last_seen = ?', [lanUrl, seen]),
+    );
+    expect(await t.row(id)).not.toHaveProperty('lan_url');
+  });
+
+  it('16: it counts as a device, and takes a place from those that dial in', async () => {
     const t = await testHub({ limits: { devices: 1 } });
-    await enrolAt(t, PUBLIC);
-    const { status, body } = await t.own('POST', '/api/devices', enrolment);
-    expect([status, body.error]).toEqual([424, 'device limit reached (1) — revoke one first']);
+    const deviceId = await enrolAt(t, PUBLIC);
+    for (const device of [enrolment, { name: 'desk' }]) {
+      const { status, body } = await t.own('POST', '/api/devices', device);
+      expect([status, body.error]).toEqual([424, 'device limit reached (1) — revoke one first']);
+    }
+    await t.own('DELETE', '/api/devices', { deviceId });
+    await t.enrol('desk');
   });
 
   it('mail to it is refused, for nobody would fetch it', async () => {

@@ -1,6 +1,7 @@
 /** `use_device` and devices that are called by their URL (A9; 97, 105 to 108). */
 import { describe, expect, it } from 'vitest';
 import { breakableStore } from '../hub/hub.fixture.js';
+import { connect } from '../hub/mcp/mcp.fixture.js';
 import { endpointWorld, enrolAt } from './support/endpoint-world.js';
 
 const invoke = (device_id: string, prompt: string, extra: object = {}) => ({
@@ -134,5 +135,63 @@ describe('invoke', () => {
       const { body } = await use(invoke(robot.id, 'hello', extra));
       expect(body).toEqual({ ok: true, result: 'Hello, this is robot.', device_id: robot.id });
     }
+  });
+});
+
+describe('cancelling', () => {
+  it('a call that was taken back ends the connection to the device, and says what is known', async () => {
+    const { t, robot } = await endpointWorld();
+    let left = 0;
+    for (const fault of ['silent', 'drip'] as const) {
+      robot.device.misbehave(fault);
+      for (const prompt of ['hello', 'snapshot', 'telemetry']) {
+        const stop = new AbortController();
+        const request = { action: 'invoke', device_id: robot.id, prompt } as const;
+        const answer = t.hub.useDevice(t.ownerId, request, stop.signal);
+        left += 1;
+        await robot.device.askedTimes(left);
+        stop.abort();
+        await robot.device.leftTimes(left);
+        expect(await answer).toMatchObject({
+          ok: false,
+          outcome: 'outcome_unknown',
+          error: {
+            code: 'cancelled',
+            message: 'the call was taken back before robot had answered; it may have been done.',
+          },
+          device_id: robot.id,
+        });
+      }
+    }
+  });
+
+  it('one that was taken back before it was sent is never sent', async () => {
+    const { t, robot } = await endpointWorld();
+    const request = { action: 'invoke', device_id: robot.id, prompt: 'hello' } as const;
+    expect(await t.hub.useDevice(t.ownerId, request, AbortSignal.abort())).toMatchObject({
+      ok: false,
+      outcome: 'cancelled',
+      error: { message: expect.stringContaining('nothing was sent') },
+    });
+    expect(robot.device.asked).toEqual([]);
+  });
+
+  it('an agent’s cancelled request (notifications/cancelled) reaches the device', async () => {
+    const { t, robot } = await endpointWorld();
+    robot.device.misbehave('silent');
+    const { client, call } = await connect(t);
+    const stop = new AbortController();
+    const args = { action: 'invoke', device_id: 'robot', prompt: 'hello' };
+    const asked = client.callTool({ name: 'use_device', arguments: args }, undefined, {
+      signal: stop.signal,
+    });
+    await robot.device.askedTimes(1);
+    stop.abort();
+    await expect(asked).rejects.toThrow();
+    await robot.device.leftTimes(1);
+    robot.device.misbehave(undefined);
+    expect(await call('use_device', args)).toMatchObject({
+      content: [{ type: 'text', text: 'Hello, this is robot.' }],
+    });
   });
 });

@@ -12,6 +12,7 @@ import type { BoardConfig } from '../cli/board-config.js';
 import { HubClient } from '../cli/client.js';
 import { type Stack, startStack } from '../cli/stack.js';
 import { createSimBoard, memoryStore, mqttTransport } from '../device-sim/index.js';
+import type { Gateway } from '../gateway/index.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { plainFrame } from '../protocol/frame.js';
 import { boardIdBytes, fromHex } from '../protocol/identity.js';
@@ -19,6 +20,9 @@ import type { Message } from '../protocol/messages.js';
 
 const home = mkdtempSync(join(tmpdir(), 'motebridge-hostile-'));
 let stack: Stack;
+let gateway: Gateway;
+/** What a frame made the gateway throw. */
+const thrown: unknown[] = [];
 let hub: HubClient;
 let mallory: BoardConfig;
 /** Boards whose presence changed since the last look. */
@@ -30,6 +34,22 @@ beforeAll(async () => {
     hub: { host: '127.0.0.1', port: 0 },
     broker: { host: '127.0.0.1', port: 0 },
     sims: [{ kind: 'env', name: 'env' }],
+    between: {
+      listener(inner) {
+        gateway = inner as Gateway;
+        return {
+          opened: (path) => inner.opened(path),
+          closed: (path, reason) => inner.closed(path, reason),
+          received(path, frame) {
+            try {
+              inner.received(path, frame);
+            } catch (error) {
+              thrown.push(error);
+            }
+          },
+        };
+      },
+    },
   });
   hub = new HubClient({ url: stack.url, token: stack.token });
   expect(await stack.simsReady(15_000)).toBe(true);
@@ -107,6 +127,10 @@ function hostile(): Uint8Array[] {
     '0082041bffffffffffffffff',
     '0082043bffffffffffffffff',
     '831bffffffffffffffff0101',
+    // Of seals, where nothing was greeted.
+    `01${'00'.repeat(16)}`,
+    `02${'ff'.repeat(40)}`,
+    '01',
   ];
   return [
     ...hex.map(fromHex),
@@ -121,16 +145,30 @@ async function noticedNothing(): Promise<void> {
   expect(moved.has(env())).toBe(false);
 }
 
-test('any bytes on its own topics are taken or cost it the connection', {
+/** How often each fate of its frames was counted. */
+function fates(): { frames: number; refused: number } {
+  const counters = gateway.guard(mallory.boardId)?.counters ?? {};
+  const refused = Object.entries(counters).filter(([name]) => /^(bad|ignored|shed)\./.test(name));
+  return { frames: counters.frames ?? 0, refused: refused.reduce((sum, [, n]) => sum + n, 0) };
+}
+
+test('any bytes on its own topics are counted and dropped, or cost it the connection', {
   timeout: 60_000,
 }, async () => {
   const client = await dial(mallory.boardId, mallory.mqtt.password);
-  for (const bytes of hostile()) {
-    for (const topic of [mallory.mqtt.topics.up, mallory.mqtt.topics.state]) {
+  const { up, state } = mallory.mqtt.topics;
+  const frames = hostile();
+  for (const bytes of frames) {
+    for (const topic of [up, state]) {
       await client.publishAsync(topic, Buffer.from(bytes), { qos: 0 });
     }
   }
+  // In order, so everything before has been read when this is acknowledged; it is no frame.
+  await client.publishAsync(up, Buffer.alloc(0), { qos: 1 });
   client.end(true);
+  expect(fates()).toEqual({ frames: frames.length, refused: frames.length });
+  expect(gateway.guard(mallory.boardId)?.quarantine.length).toBeGreaterThan(0);
+  expect(thrown).toEqual([]);
   for (const topic of [mallory.mqtt.topics.up, mallory.mqtt.topics.state]) {
     expect(await publish(topic, new Uint8Array(200_000).fill(0x81))).toBe('cut');
   }
@@ -203,9 +241,14 @@ test('with manners again it is a board like any other, and a second with its key
   const first = board();
   first.start();
   await expect.poll(async () => (await call()).ok, { timeout: 50_000 }).toBe(true);
+  const { executions } = first;
   const second = board();
   second.start();
-  await expect.poll(async () => (await call()).ok, { timeout: 50_000 }).toBe(true);
+  // Until the second runs it, and from then on not the first.
+  await expect
+    .poll(async () => (await call()).ok && second.executions > 0, { timeout: 50_000 })
+    .toBe(true);
+  expect(executions).toBeGreaterThan(0);
   await Promise.all([first.stop(), second.stop()]);
   await noticedNothing();
 });

@@ -161,15 +161,66 @@ describe('web push', () => {
     expect(push.refuses('https://updates.push.services.mozilla.com/wpush/v2/x')).toBeUndefined();
   });
 
+  it('reads no more of an answer than its status, and gives up one that has none', async () => {
+    let over: () => void = () => {};
+    for (const status of [201, 103] as const) {
+      const closed = new Promise<void>((done) => {
+        over = done;
+      });
+      const server = createServer(TEST_TLS, (_request, response) => {
+        const { socket } = response;
+        const piece =
+          status === 201
+            ? 'x'.repeat(8_000)
+            : `HTTP/1.1 103 .\r\nlink: ${'x'.repeat(8_000)}\r\n\r\n`;
+        if (status === 201) response.writeHead(status);
+        const to = status === 201 ? response : socket;
+        const more = (): void => {
+          while (socket !== null && !socket.destroyed && to?.write(piece));
+        };
+        to?.on('drain', more);
+        socket?.on('error', () => undefined);
+        socket?.on('close', over);
+        more();
+      });
+      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+      ends.push(() => server.close());
+      const address = server.address();
+      const host = `localhost:${typeof address === 'object' ? address?.port : 0}`;
+      const said = sender(host).send({ endpoint: `https://${host}/x`, ...browserKeys() }, 'x');
+      if (status === 201) expect(await said).toBe(201);
+      else await expect(said).rejects.toThrow(/more than an answer needs/);
+      await closed;
+    }
+  });
+
   it('connects to no private address behind a public name', async () => {
-    for (const all of [true, false]) {
+    for (const [addresses, all] of [
+      [['127.0.0.1'], true],
+      [['127.0.0.1'], false],
+      [['1.1.1.1', '::1'], true],
+      [['1.1.1.1', '10.0.0.1'], false],
+      [[], true],
+    ] as const) {
+      const look = publicOnly(async () => [...addresses]);
       const found = await new Promise((done) =>
-        publicOnly('localhost', { all }, (...told) => done(told)),
+        look('push.example', { all }, (...told) => done(told)),
       );
       expect(found).toEqual([
         expect.objectContaining({ message: expect.stringMatching(/not public/) }),
         [],
       ]);
     }
+    const look = publicOnly(async () => ['1.1.1.1', '2606:4700::1']);
+    const told = (all: boolean) =>
+      new Promise((done) => look('push.example', { all }, (...said) => done(said)));
+    expect(await told(false)).toEqual([null, '1.1.1.1', 4]);
+    expect(await told(true)).toEqual([
+      null,
+      [
+        { address: '1.1.1.1', family: 4 },
+        { address: '2606:4700::1', family: 6 },
+      ],
+    ]);
   });
 });

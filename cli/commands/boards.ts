@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { askOwn } from '../ask-own.js';
@@ -7,6 +7,8 @@ import { type BoardConfig, cHeader } from '../board-config.js';
 import type { Context } from '../context.js';
 import { CliError, systemCode, usage } from '../fault.js';
 import { type Io, note, print, printJson } from '../io.js';
+import { askRunning } from '../pair.js';
+import { writePrivate } from '../private-file.js';
 import { clean, table } from '../text.js';
 import { type JsonFlag, withHome, withJson } from './options.js';
 
@@ -41,7 +43,7 @@ export function addBoards(program: Command, { io }: Context): void {
     .option('--broker-host <host>', 'the address under which the board finds this machine')
     .action((name: string, flags: AddFlags) => add(io, name, flags));
 
-  sub('list', 'the boards of this gateway', 'a JSON array: id, name, addedAt').action(
+  sub('list', 'the boards of this gateway', 'a JSON array: id, name, addedAt, pairedVia').action(
     async (flags: Flags) => {
       const list = z.array(boardShape).parse(await ask(io, flags, { op: 'list' }));
       if (flags.json === true) printJson(io, list);
@@ -51,8 +53,8 @@ export function addBoards(program: Command, { io }: Context): void {
         print(
           io,
           table(
-            ['NAME', 'ID', 'ADDED'],
-            list.map((b) => [b.name, b.id, day(b.addedAt)]),
+            ['NAME', 'ID', 'ADDED', 'PAIRED'],
+            list.map((b) => [b.name, b.id, day(b.addedAt), b.pairedVia ?? '']),
           ),
         );
       }
@@ -65,6 +67,25 @@ export function addBoards(program: Command, { io }: Context): void {
       const gone = boardShape.parse(await ask(io, flags, { op: 'remove', board }));
       if (flags.json === true) printJson(io, { ok: true, ...gone });
       else print(io, `Removed ${clean(gone.name)} (${gone.id}).`);
+    });
+
+  sub('unpair', 'tell a board to forget its key, and forget it', '{"ok":true,"id":…,"name":…}')
+    .argument('<board>', 'name or id')
+    .option('--force', 'forget it here even where it can’t be told')
+    .action(async (board: string, flags: Flags & { force?: boolean }) => {
+      const force = flags.force === true;
+      const asked = await askRunning(io, flags.home)({ op: 'unpair', board, force });
+      const gone = boardShape.parse(asked);
+      if (flags.json === true) printJson(io, { ok: true, ...gone });
+      else print(io, `Unpaired ${clean(gone.name)} (${gone.id}); its set-up code pairs it again.`);
+    });
+
+  sub('qr', 'a set-up code as a QR code, for a display or a sticker', '{"ok":true,"code":…}')
+    .argument('<code>', 'MOTE1:…')
+    .option('--out <file>', 'write a PNG there instead (readable by you alone)')
+    .action(async (code: string, flags: Flags & { out?: string }) => {
+      const { showCode } = await import('../setup-qr.js');
+      await showCode(io, code, flags);
     });
 
   sub(
@@ -115,7 +136,7 @@ async function add(io: Io, name: string, flags: AddFlags): Promise<void> {
   if (json) printJson(io, { ok: true, ...config });
   else if (flags.out === undefined) io.stdout.write(text);
   else {
-    keep(flags.out, text);
+    writePrivate(flags.out, text);
     const { boardId: id } = config;
     if (flags.json === true) printJson(io, { ok: true, id, name: config.name, file: flags.out });
   }
@@ -140,11 +161,6 @@ function probe(file: string): string | undefined {
     );
   }
   return there ? undefined : file;
-}
-
-function keep(file: string, text: string): void {
-  writeFileSync(file, text, { mode: 0o600 });
-  chmodSync(file, 0o600);
 }
 
 const ask = (io: Io, flags: Flags, request: AdminRequest): Promise<unknown> =>

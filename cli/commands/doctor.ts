@@ -29,6 +29,7 @@ export function addDoctor(program: Command, context: Context): void {
 async function examine(io: Io, flags: HubFlags): Promise<Check[]> {
   const machine = await import('../doctor/machine.js');
   const place = await import('../doctor/place.js');
+  const { bluetoothChecks } = await import('../doctor/bluetooth.js');
   const target = hubOf(io, flags);
   const named = [flags.url, io.env.MOTEBRIDGE_URL].some((url) => url !== undefined && url !== '');
   const { check: hub, running } = await place.hubCheck(target, named);
@@ -41,7 +42,7 @@ async function examine(io: Io, flags: HubFlags): Promise<Check[]> {
     hub,
     machine.clockCheck(Date.now()),
     machine.filesCheck(machine.openFiles()),
-    machine.bluetoothCheck(),
+    ...bluetoothChecks(),
   ];
 }
 

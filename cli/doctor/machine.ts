@@ -1,7 +1,6 @@
-/** What the machine must have: Node, SQLite, a clock, files; and Bluetooth where it is wanted. */
+/** What the machine must have: Node, SQLite, a clock, files. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { openDatabase } from '../../store/index.js';
 import { oneLine } from '../text.js';
 import { broken, type Check, ok, warn } from './check.js';
@@ -66,35 +65,4 @@ export function filesCheck(limit: number | undefined): Check {
   const fix = 'raise it with `ulimit -n 4096` in the shell that starts Motebridge';
   if (limit < 128) return broken('open files', `only ${limit}`, fix);
   return warn('open files', `${limit} (about ${boards} boards)`, fix);
-}
-
-/** Loaded in a process of its own: it throws, or hangs on to the radio, where it likes. */
-export function bluetoothCheck(load: () => string | undefined = loadNoble): Check {
-  const why = load();
-  if (why === undefined) return ok('bluetooth', 'noble loads');
-  return warn(
-    'bluetooth',
-    `noble does not load (${why})`,
-    'nothing to do for MQTT boards; no Bluetooth link is part of this version yet',
-  );
-}
-
-/** Why it does not load, or undefined. */
-function loadNoble(): string | undefined {
-  let path: string;
-  try {
-    path = createRequire(import.meta.url).resolve('@abandonware/noble');
-  } catch {
-    return 'it is not installed';
-  }
-  const code = 'require(process.argv[1]); process.exit(0)';
-  const tried = spawnSync(process.execPath, ['-e', code, path], {
-    encoding: 'utf8',
-    timeout: 5_000,
-  });
-  if (tried.status === 0) return undefined;
-  if (tried.error !== undefined || tried.status === null) return 'it did not finish loading';
-  const line = /^\w*Error[^\n]*/m.exec(tried.stderr)?.[0] ?? 'it failed';
-  // Its errors list the folders it looked in; the first sentence is enough.
-  return oneLine(line, 120);
 }

@@ -72,6 +72,14 @@ export function renderIdle(boardId: string, status: PanelStatus): Picture {
   return finish(pen, 'idle');
 }
 
+/** Draws the set-up code of a board that waits to be paired, to be scanned or read. */
+export function renderSetup(code: string, status: PanelStatus): Picture {
+  const pen = new Pen(PANEL.width, PANEL.height);
+  const box = drawChrome(pen, { title: 'Pair this board' }, status);
+  drawQr(pen, { type: 'qr', text: code, caption: 'Scan this code, or type it' }, box);
+  return finish(pen, 'setup');
+}
+
 function drawSimple(pen: Pen, card: SimpleCard, box: Box, image: Image | undefined): void {
   switch (card.type) {
     case 'text':

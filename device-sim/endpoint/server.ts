@@ -52,6 +52,8 @@ export interface EndpointDevice {
   answer(path: string, type: string, body: string | Uint8Array): void;
   /** Resolves once it has been asked so many times, counted from its start. */
   askedTimes(count: number): Promise<void>;
+  /** Resolves once so many callers have left before their answer was whole. */
+  leftTimes(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -79,7 +81,8 @@ class Device implements EndpointDevice {
   readonly #fixed = new Map<string, Said>();
   #frame = 0;
   #fault: { name: EndpointFault; elsewhere: string } | undefined;
-  #waiting: { count: number; done: () => void }[] = [];
+  readonly #asks = new Counter();
+  readonly #leaves = new Counter();
 
   constructor(options: EndpointOptions) {
     this.#options = options;
@@ -117,8 +120,11 @@ class Device implements EndpointDevice {
   }
 
   askedTimes(count: number): Promise<void> {
-    if (this.asked.length >= count) return Promise.resolve();
-    return new Promise((done) => this.#waiting.push({ count, done }));
+    return this.#asks.reaches(count);
+  }
+
+  leftTimes(count: number): Promise<void> {
+    return this.#leaves.reaches(count);
   }
 
   close(): Promise<void> {
@@ -138,6 +144,9 @@ class Device implements EndpointDevice {
     request.on('error', () => response.destroy());
     // A caller that went away is nothing to a device.
     response.on('error', () => undefined);
+    response.on('close', () => {
+      if (!response.writableFinished) this.#leaves.add();
+    });
     request.on('end', () => {
       const { method = '', url = '', headers } = request;
       const body = Buffer.concat(parts).toString('utf8');
@@ -151,9 +160,7 @@ class Device implements EndpointDevice {
         body,
         ...(servername === undefined ? {} : { servername }),
       });
-      const due = this.#waiting.filter(({ count }) => count <= this.asked.length);
-      this.#waiting = this.#waiting.filter((one) => !due.includes(one));
-      for (const { done } of due) done();
+      this.#asks.add();
     });
   }
 
@@ -227,6 +234,24 @@ class Device implements EndpointDevice {
         ? `Hello, this is ${name}.`
         : `${name} heard "${prompt}". Ask for status, or say hello.`;
     return json(200, { reply });
+  }
+}
+
+/** Counts, and tells whoever waits for a count. */
+class Counter {
+  #count = 0;
+  #waiting: { count: number; done: () => void }[] = [];
+
+  add(): void {
+    this.#count += 1;
+    const due = this.#waiting.filter(({ count }) => count <= this.#count);
+    this.#waiting = this.#waiting.filter((one) => !due.includes(one));
+    for (const { done } of due) done();
+  }
+
+  reaches(count: number): Promise<void> {
+    if (this.#count >= count) return Promise.resolve();
+    return new Promise((done) => this.#waiting.push({ count, done }));
   }
 }
 

@@ -6,7 +6,7 @@
 import type { Value } from '../../protocol/kinds.js';
 import { CARD_TYPES, type Card, CardError, parseCard } from '../draw/cards.js';
 import type { PanelStatus } from '../draw/chrome.js';
-import { readyCard, renderCard, renderError, renderIdle } from '../draw/render.js';
+import { readyCard, renderCard, renderError, renderIdle, renderSetup } from '../draw/render.js';
 import { readingsByName } from '../firmware.js';
 import {
   type BoardHost,
@@ -25,6 +25,8 @@ export interface EinkModel {
   /** The paper, which keeps its picture when the power fails. */
   panel(): Panel | undefined;
 }
+
+const SETUP = 'setup';
 
 /** Time kept back from a caller's patience for the way home of the answer. */
 const MARGIN_MS = 250;
@@ -67,7 +69,7 @@ class EinkFirmware {
     this.#panel = panel;
     this.#bootedAt = host.clock.now();
     this.#charge = 82 + Math.floor(host.random() * 16);
-    if (!panel.shown) this.#idle();
+    this.#pairing();
   }
 
   spec(): BoardSpec {
@@ -134,6 +136,7 @@ class EinkFirmware {
         },
         ...agentVerbs({ host: this.#host, show: (card) => this.#show(card) }),
       ],
+      pairingChanged: () => this.#pairing(),
       ended: () => this.#panel.powerOff(),
     };
     return spec;
@@ -212,6 +215,15 @@ class EinkFirmware {
     await ctx.blob({ bytes, mediaType: 'image/png', purpose: 'snapshot' });
     const { width, height } = framebuffer;
     return { card_id: cardId, width, height, bytes: bytes.length, media_type: 'image/png' };
+  }
+
+  /** Shows the set-up code while it opens the board, and never longer (amendment 10). */
+  #pairing(): void {
+    const code = this.#host.setupCode;
+    if (code !== undefined) {
+      const draw = () => renderSetup(code, this.#status());
+      void this.#panel.show(SETUP, draw, { patienceMs: 0, isCard: false });
+    } else if (!this.#panel.shown || this.#panel.next === SETUP) this.#idle();
   }
 
   #idle(): void {

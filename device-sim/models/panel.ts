@@ -49,6 +49,11 @@ export class Panel {
     return this.#waiting?.cardId;
   }
 
+  /** What it shows once nothing waits any more. */
+  get next(): string | undefined {
+    return this.#waiting?.cardId ?? this.#shown?.cardId;
+  }
+
   get refreshes(): number {
     return this.#refreshes;
   }

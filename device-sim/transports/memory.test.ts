@@ -35,6 +35,7 @@ function bus() {
   const owner = {
     boardId: '00112233445566ff',
     bootId: 1,
+    maxMessage: 1_024,
     opened: (_: unknown, connection: number) => void opened.push(connection),
     received: (frame: Uint8Array) => void got.push(frame),
     closed: (why: string) => void closed.push(why),

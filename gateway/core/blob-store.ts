@@ -22,6 +22,17 @@ export interface StoredBlob {
   sha256: string;
 }
 
+/** How much a store keeps, and what it gives up for more. */
+export interface BlobRoom {
+  /** Bytes of all blobs together. */
+  maxBytes?: number;
+  /**
+   * Keys of blobs that must not go. Others make room for new ones, the oldest first; where that
+   * is not enough `begin` rejects. Default: none.
+   */
+  needed?(): ReadonlySet<string>;
+}
+
 /**
  * Calls for one key are carried out in the order they were made. Rejects with `BlobRefused` or
  * `BlobStoreUnavailable`.
@@ -44,6 +55,4 @@ export interface BlobStore {
   read(key: string): Promise<Uint8Array | undefined>;
   /** Removes it, finished or not. */
   remove(key: string): Promise<void>;
-  /** Removes the oldest until at most `maxBytes` are kept; resolves to the keys that went. */
-  prune(maxBytes: number): Promise<string[]>;
 }

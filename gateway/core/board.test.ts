@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { boardIdBytes } from '../../protocol/identity.js';
 import { BoardPeer, PEER_ID } from '../../test/support/board-peer.js';
 import { settle } from '../../test/support/clock.js';
 import { bench } from '../../test/support/gateway.js';
@@ -31,6 +32,19 @@ describe('greeting', () => {
       name: 'lamp',
       presence: { state: 'online' },
     });
+  });
+
+  it('tells a board on a link of small packets how far it may send ahead', async () => {
+    const { gateway } = bench();
+    const [plain, cut] = [
+      new BoardPeer(gateway),
+      new BoardPeer(gateway, { id: '00112233445566bb', rxWindow: 8_192 }),
+    ];
+    plain.hello(1);
+    cut.hello(1, { boardId: boardIdBytes('00112233445566bb') });
+    await settle();
+    expect(plain.last('welcome').rxWindow).toBeUndefined();
+    expect(cut.last('welcome').rxWindow).toBe(8_192);
   });
 
   it('asks again while the capabilities do not come, then gives the path up', async () => {

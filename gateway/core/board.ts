@@ -13,6 +13,7 @@ import { welcomeTo } from './greeting.js';
 import { Guard } from './guard.js';
 import { Intake } from './intake.js';
 import type { Journal } from './journal.js';
+import { KeyAsks } from './key-asks.js';
 import { Lane, type LaneDeps } from './lane.js';
 import type { Limits } from './limits.js';
 import { PresenceWatch } from './presence.js';
@@ -37,6 +38,8 @@ export interface BoardDeps {
   catalog(board: Board): void;
   readings(board: Board, values: BoardView['readings'], at: number): void;
   kept(): void;
+  /** A sealed session has verified: the board holds the key that `keyOf` gave. */
+  verified(boardId: BoardId): void;
   log(what: string, about: Record<string, unknown>): void;
 }
 
@@ -49,6 +52,7 @@ export class Board {
   readonly #deps: BoardDeps;
   readonly #caps: CapsBook;
   readonly #intake: Intake;
+  readonly #keyAsks: KeyAsks;
   #battery: number | undefined;
   #session: Session | undefined;
   /** Sealed sessions that no sealed frame has verified yet, by path. */
@@ -65,6 +69,7 @@ export class Board {
     this.#deps = deps;
     this.guard = new Guard(deps.clock);
     this.#caps = new CapsBook(deps.journal, id);
+    this.#keyAsks = new KeyAsks(deps.clock, id);
     this.presence = new PresenceWatch(
       deps.clock,
       deps.limits.beatS,
@@ -128,6 +133,16 @@ export class Board {
   /** The greeted boot, while there is one; what a call is admitted for. */
   get session(): Session | undefined {
     return this.#ready ? this.#session : undefined;
+  }
+
+  /** Tells the board to forget its key. Rejects with `UnpairError`. */
+  unpair(): Promise<void> {
+    return this.#keyAsks.unpair(this.session);
+  }
+
+  /** Gives the board the key of the gateway it goes to. Rejects with `ProvisionError`. */
+  provision(key: Uint8Array, name: string): Promise<void> {
+    return this.#keyAsks.provision(this.session, key, name);
   }
 
   received(path: Path, frame: Uint8Array): void {
@@ -204,6 +219,7 @@ export class Board {
         session.prove();
         this.#unverified.delete(path);
         this.#adopt(session);
+        this.#deps.verified(this.id);
       }
       this.#dispatch(session, decodeMessage(body, this.#deps.limits.maxMessage), body);
     } catch (error) {
@@ -244,7 +260,7 @@ export class Board {
       return refuse('sealing_required', 'this connection is sealed and stays so');
     }
     const wantCaps = !hello.capsHash || boardIdText(hello.capsHash) !== this.#caps.catalog?.hash;
-    const welcome = encodeMessage(welcomeTo(this.#deps, this.id, wantCaps, seals));
+    const welcome = encodeMessage(welcomeTo(this.#deps, this.id, wantCaps, seals, path.rxWindow));
     const seal = seals ? await this.#deps.secure(key, body, welcome) : undefined;
     if (this.#ended.has(path)) return;
     const session = new Session(path, hello, welcome, seal, this.#deps.limits);
@@ -300,12 +316,14 @@ export class Board {
     this.#session = undefined;
     this.#ready = false;
     this.#capsTimer?.cancel();
+    this.#keyAsks.closed();
     this.lane.closed();
   }
 
   #dispatch(session: Session, message: Message, bytes: Uint8Array): void {
     if (this.#session !== session) return;
     this.presence.heard();
+    if (this.#keyAsks.take(session, message)) return;
     if (message.type === 'caps') this.#takeCaps(session, message, bytes);
     else if (message.type === 'error') this.#boardError(message);
     else if (message.type === 'sleep') {

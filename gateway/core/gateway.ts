@@ -10,6 +10,7 @@ import type { BlobStore } from './blob-store.js';
 import { Board, type BoardDeps } from './board.js';
 import { Emitter } from './emitter.js';
 import type { CallRecord, Journal } from './journal.js';
+import { ProvisionError, UnpairError } from './key-asks.js';
 import { LIMITS, type Limits } from './limits.js';
 import { LOCAL_DOOR, LocalDoor } from './local-door.js';
 import { Reporter } from './reporter.js';
@@ -34,6 +35,7 @@ export interface GatewayOptions {
   random?: (length: number) => Uint8Array;
   keyOf?: BoardDeps['keyOf'];
   secure?: BoardDeps['secure'];
+  verified?: BoardDeps['verified'];
   limits?: Partial<Limits>;
   log?: BoardDeps['log'];
 }
@@ -68,6 +70,7 @@ export class Gateway implements Switchboard, PathListener {
       limits: this.#limits,
       random,
       log,
+      verified: options.verified ?? (() => undefined),
       keyOf: options.keyOf ?? (async () => undefined),
       secure:
         options.secure ??
@@ -130,6 +133,26 @@ export class Gateway implements Switchboard, PathListener {
   ): { counters: Record<string, number>; quarantine: readonly unknown[] } | undefined {
     const guard = this.#boards.get(id)?.guard;
     return guard && { counters: { ...guard.counters }, quarantine: [...guard.quarantine] };
+  }
+
+  /** Whether no call to this board waits or is under way. */
+  idle(id: BoardId): boolean {
+    return (this.#boards.get(id)?.lane.size ?? 0) === 0;
+  }
+
+  /** Tells a board to forget its key, over the link. Rejects with `UnpairError`. */
+  unpair(id: BoardId): Promise<void> {
+    return this.#boards.get(id)?.unpair() ?? Promise.reject(new UnpairError('offline'));
+  }
+
+  /**
+   * Gives a board the key (16 bytes) of the gateway that it goes to, inside its own sealed
+   * session, and waits for its word that it keeps it. Until a frame under that key verifies the
+   * board speaks under the one that it has. Rejects with `ProvisionError`.
+   */
+  provision(id: BoardId, key: Uint8Array, name: string): Promise<void> {
+    const board = this.#boards.get(id);
+    return board?.provision(key, name) ?? Promise.reject(new ProvisionError('offline'));
   }
 
   /** Forgets a board that was removed from the book: its path closes and its catalog goes. */

@@ -16,6 +16,7 @@ export function welcomeTo(
   boardId: string,
   wantCaps: boolean,
   seals: boolean,
+  rxWindow?: number,
 ): MessageOf<'welcome'> {
   const session = new DataView(deps.random(4).slice().buffer).getUint32(0);
   return {
@@ -28,5 +29,6 @@ export function welcomeTo(
     beatS: deps.limits.beatS,
     maxMessage: deps.limits.maxMessage,
     ...(wantCaps ? { wantCaps: true } : {}),
+    ...(rxWindow === undefined ? {} : { rxWindow }),
   };
 }

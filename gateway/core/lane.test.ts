@@ -290,6 +290,78 @@ describe('a link that breaks', () => {
   });
 });
 
+describe('a board that runs as many calls as it takes', () => {
+  const ids = async (board: BoardPeer): Promise<number[]> => {
+    await settle();
+    return board.all('call').map((c) => c.callId);
+  };
+  const fails = (board: BoardPeer, callId: number, code: string): void =>
+    board.send({ type: 'failure', callId, status: 1, code, message: 'the board’s words' });
+
+  it('gets none more when it repeats its HELLO, though older calls were released since', async () => {
+    const { gateway, board } = await online();
+    board.greet(1, { maxCalls: 2 });
+    for (const key of ['a', 'b', 'c']) await gateway.admit(call(key));
+    gateway.release('c');
+    gateway.release('b');
+    expect(await ids(board)).toEqual([3, 2]);
+    gateway.release('a');
+    board.greet(1, { maxCalls: 2 });
+    expect(new Set(await ids(board))).toEqual(new Set([2, 3]));
+    board.answer(3);
+    expect((await ids(board)).at(-1)).toBe(1);
+  });
+
+  it('gets none more while one that is out of time may still run', async () => {
+    const { board, clock, run } = await online();
+    board.greet(1, { maxCalls: 1 });
+    await run(call('a', { ttlMs: 1_000 }));
+    await run(call('b'));
+    await clock.advance(1_000);
+    expect(board.last('cancel').callId).toBe(1);
+    expect(await ids(board)).toEqual([1]);
+    fails(board, 1, 'cancelled');
+    expect(await ids(board)).toEqual([1, 2]);
+  });
+
+  it('gets the next although it never says that it has stopped', async () => {
+    const { board, clock, run } = await online();
+    board.greet(1, { maxCalls: 1 });
+    await run(call('a', { ttlMs: 1_000 }));
+    await run(call('b'));
+    await clock.advance(1_000);
+    expect(await ids(board)).toEqual([1]);
+    await clock.advance(2_000);
+    expect(await ids(board)).toEqual([1, 2]);
+  });
+
+  it('gets a call again by another id if it had no room and says that it did not run it', async () => {
+    const { board, clock, door, run, journal } = await online();
+    await run(call('a'));
+    fails(board, 1, 'too_many_calls');
+    await settle();
+    expect(board.last('settled').callId).toBe(1);
+    expect(await ids(board)).toEqual([1]);
+    await clock.advance(2_000);
+    expect(await ids(board)).toEqual([1, 2]);
+    fails(board, 1, 'too_many_calls');
+    board.answer(2, 'once');
+    await settle();
+    expect(door.outcomes).toMatchObject([{ kind: 'ok', value: 'once' }]);
+    expect(journal.find('a')).toMatchObject({ callId: 2, earlierIds: [1] });
+  });
+
+  it('that has no room until the end leaves the call expired, as it has not run', async () => {
+    const { board, clock, door, run } = await online();
+    await run(call('a', { ttlMs: 5_000 }));
+    for (let n = 0; n < 6; n++) {
+      fails(board, board.last('call').callId, 'too_many_calls');
+      await clock.advance(1_000);
+    }
+    expect(door.outcomes).toMatchObject([{ kind: 'expired' }]);
+  });
+});
+
 describe('after a restart of the gateway', () => {
   it('an open call goes on: the door claims it again and the board gets the same id', async () => {
     const journal = memoryJournal();
@@ -357,6 +429,9 @@ describe('after a restart of the gateway', () => {
     second.gateway.release('a');
     expect(await sent()).toEqual([1]);
     await second.gateway.drop('b');
+    expect(board.all('cancel').map((c) => c.callId)).toEqual([2]);
+    expect(await sent()).toEqual([1]);
+    board.send({ type: 'failure', callId: 2, status: 1, code: 'cancelled', message: '' });
     expect(await sent()).toEqual([1, 3]);
   });
 

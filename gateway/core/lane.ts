@@ -5,7 +5,7 @@
  */
 import type { Verb } from '../../protocol/catalog.js';
 import type { Message, MessageOf } from '../../protocol/messages.js';
-import { UNSETTLED } from '../../protocol/messages.js';
+import { TOO_MANY_CALLS, UNSETTLED } from '../../protocol/messages.js';
 import { packArgs } from '../../protocol/signature.js';
 import type { CallRecord, Journal } from './journal.js';
 import { JournalUnavailable } from './journal.js';
@@ -49,6 +49,8 @@ interface Live {
   deadlineAt: number;
   readonly limitAt: number;
   tries: number;
+  /** The board had no room for it: not sent before then, by the clock. */
+  notBefore: number;
   deadline: Timer | undefined;
   resend: Timer | undefined;
 }
@@ -57,6 +59,8 @@ export class Lane {
   readonly #deps: LaneDeps;
   readonly #lives = new Map<string, Live>();
   readonly #byId = new Map<number, Live>();
+  /** Told to stop, and may run until the board says so: each takes a place until then, or a while. */
+  readonly #stopping = new Map<number, Timer>();
   #session: LaneSession | undefined;
 
   constructor(deps: LaneDeps) {
@@ -84,6 +88,7 @@ export class Lane {
       deadlineAt: now + leftMs,
       limitAt: now + leftMs + Math.max(0, (record.call.maxMs ?? 0) - record.call.ttlMs),
       tries: 0,
+      notBefore: 0,
       deadline: undefined,
       resend: undefined,
     };
@@ -104,10 +109,12 @@ export class Lane {
     else this.#pump();
   }
 
-  /** The claim was lost: a call that was not released has not been sent. */
+  /** The claim was lost: it was not sent, unless by an earlier run of this process. */
   drop(key: string): void {
     const live = this.#lives.get(key);
-    if (live) this.#leave(live, false);
+    if (!live) return;
+    this.#stopOnBoard(live);
+    this.#leave(live, false);
   }
 
   cancel(key: string): void {
@@ -119,6 +126,7 @@ export class Lane {
 
   opened(session: LaneSession, unsettled: readonly (readonly [number, number])[]): void {
     this.#session = session;
+    this.#noneStops();
     const known = new Map(unsettled);
     for (const live of this.#lives.values()) {
       live.placed = false;
@@ -128,13 +136,14 @@ export class Lane {
       live.tries = 0;
     }
     for (const [callId, state] of unsettled) {
-      if (state === UNSETTLED.running && !this.#byId.has(callId)) this.#orphan(callId, session);
+      if (state === UNSETTLED.running && !this.#byId.has(callId)) this.#tellStop(callId, session);
     }
     this.#pump();
   }
 
   closed(): void {
     this.#session = undefined;
+    this.#noneStops();
     for (const live of this.#lives.values()) live.resend?.cancel();
   }
 
@@ -144,6 +153,7 @@ export class Lane {
       live.deadline?.cancel();
       live.resend?.cancel();
     }
+    this.#noneStops();
     this.#lives.clear();
     this.#byId.clear();
     this.#session = undefined;
@@ -170,8 +180,10 @@ export class Lane {
       message.type === 'result'
         ? { kind: 'ok', value: message.value, blobs: this.#deps.blobs(message.callId) }
         : failureOutcome(message.code, message.message);
+    this.#stopped(message.callId);
     if (live) {
       if (message.type === 'failure' && message.code === 'stale_boot') return this.#stale(live);
+      if (message.type === 'failure' && message.code === TOO_MANY_CALLS) return this.#full(live);
       if (live.busy || live.record.outcome) return;
       await this.#settle(live, outcome);
       return;
@@ -179,24 +191,25 @@ export class Lane {
     await this.#afterwards(message.callId, outcome);
   }
 
-  #ordered(): Live[] {
-    return [...this.#lives.values()].sort((a, b) => a.record.callId - b.record.callId);
-  }
-
   /**
    * Sends what may be sent now, oldest id first. What may be on the board already (found in the
-   * journal, or sent before a cut) is sent again within the same bound; the board knows its id.
+   * journal, or sent before this HELLO) goes before all else and within the same bound, so that
+   * the board, which knows its id, never has more than it takes.
    */
   #pump(): void {
     const session = this.#session;
     if (!session) return;
-    const lives = this.#ordered().filter((live) => !live.record.outcome);
-    const oldest = lives[0]?.record.callId ?? 0;
-    let running = lives.filter((live) => live.placed).length;
+    const there = (live: Live): boolean => live.sentTo === session.bootId;
+    const lives = [...this.#lives.values()]
+      .filter((live) => !live.record.outcome)
+      .sort((a, b) => Number(there(b)) - Number(there(a)) || a.record.callId - b.record.callId);
+    const oldest = Math.min(...lives.map((live) => live.record.callId));
+    const now = this.#deps.clock.now();
+    let running = lives.filter((live) => live.placed).length + this.#stopping.size;
     for (const live of lives) {
       // One whose claim is still being asked about may run on the board all the while.
-      if (!live.released && !live.placed && live.sentTo === session.bootId) running += 1;
-      if (!live.released || live.busy || live.placed) continue;
+      if (!live.released && !live.placed && there(live)) running += 1;
+      if (!live.released || live.busy || live.placed || live.notBefore > now) continue;
       if (live.sentTo !== undefined && live.sentTo !== session.bootId) {
         void this.#rebooted(live, session);
         continue;
@@ -233,6 +246,22 @@ export class Lane {
   async #rebooted(live: Live, session: LaneSession): Promise<void> {
     if (this.#deps.verb(live.record.call.verb)?.idempotent) await this.#rebind(live, session);
     else await this.#settle(live, OUTCOMES.rebooted());
+  }
+
+  /**
+   * The board says that it had no room and did not run it: it is sent by another id, after a
+   * while or once another call has ended.
+   */
+  async #full(live: Live): Promise<void> {
+    const session = this.#session;
+    if (!session || live.busy || live.record.outcome) return;
+    const { callId } = live.record;
+    const pause = this.#deps.limits.resendMs;
+    live.resend?.cancel();
+    live.notBefore = this.#deps.clock.now() + pause;
+    this.#deps.clock.after(pause, () => this.#pump());
+    await this.#rebind(live, session);
+    if (live.record.callId !== callId) session.send({ type: 'settled', callId });
   }
 
   async #rebind(live: Live, session: LaneSession): Promise<void> {
@@ -273,7 +302,7 @@ export class Lane {
         }
         if (live.sentTo === undefined) void this.#settle(live, OUTCOMES.expired());
         else {
-          this.#session?.send({ type: 'cancel', callId: live.record.callId });
+          this.#stopOnBoard(live);
           void this.#settle(live, OUTCOMES.silent(live.record.call.ttlMs));
         }
       },
@@ -340,9 +369,27 @@ export class Lane {
     session?.send({ type: 'settled', callId });
   }
 
-  /** The board runs a call that this gateway no longer waits for. */
-  #orphan(callId: number, session: LaneSession): void {
+  /** Nobody waits for it any more, and this boot of the board may have it. */
+  #stopOnBoard(live: Live): void {
+    const session = this.#session;
+    if (session && live.sentTo === session.bootId) this.#tellStop(live.record.callId, session);
+  }
+
+  #tellStop(callId: number, session: LaneSession): void {
     session.send({ type: 'cancel', callId });
+    this.#stopping.get(callId)?.cancel();
+    const forget = (): void => this.#stopped(callId);
+    this.#stopping.set(callId, this.#deps.clock.after(this.#deps.limits.resendMs, forget));
+  }
+
+  #stopped(callId: number): void {
+    this.#stopping.get(callId)?.cancel();
+    if (this.#stopping.delete(callId)) this.#pump();
+  }
+
+  #noneStops(): void {
+    for (const timer of this.#stopping.values()) timer.cancel();
+    this.#stopping.clear();
   }
 }
 

@@ -1,5 +1,11 @@
 /** Blobs in memory, for tests and for hosts without a disk. */
-import { BLOB_KEY, BlobRefused, type BlobStore, BlobStoreUnavailable } from './blob-store.js';
+import {
+  BLOB_KEY,
+  BlobRefused,
+  type BlobRoom,
+  type BlobStore,
+  BlobStoreUnavailable,
+} from './blob-store.js';
 
 interface Entry {
   bytes: Uint8Array;
@@ -7,12 +13,8 @@ interface Entry {
   sha256?: string;
 }
 
-export interface MemoryBlobOptions {
-  /** Bytes of all blobs together; beyond it `begin` rejects. Default 64 MiB. */
-  maxBytes?: number;
-}
-
-export function memoryBlobStore(options: MemoryBlobOptions = {}): BlobStore {
+/** At most 64 MiB unless told. */
+export function memoryBlobStore(options: BlobRoom = {}): BlobStore {
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
   // In order of their begin, so the oldest come first.
   const entries = new Map<string, Entry>();
@@ -21,6 +23,23 @@ export function memoryBlobStore(options: MemoryBlobOptions = {}): BlobStore {
     let sum = 0;
     for (const entry of entries.values()) sum += entry.bytes.length;
     return sum;
+  }
+
+  /** Until `most` bytes are left, or nothing more may go. */
+  function makeRoom(most: number): void {
+    let sum = total();
+    if (sum <= most) return;
+    const needed = options.needed?.();
+    const free = [...entries].filter(
+      ([key, entry]) => entry.sha256 !== undefined && !needed?.has(key),
+    );
+    // Where all the rest is not enough, none of it goes.
+    if (free.reduce((left, [, { bytes }]) => left - bytes.length, sum) > most) return;
+    for (const [key, { bytes }] of free) {
+      if (sum <= most) return;
+      entries.delete(key);
+      sum -= bytes.length;
+    }
   }
 
   function known(key: string): Entry {
@@ -35,6 +54,7 @@ export function memoryBlobStore(options: MemoryBlobOptions = {}): BlobStore {
       const before = entries.get(key);
       if (before && goesOn(before, size, sha256)) return { offset: before.kept };
       entries.delete(key);
+      makeRoom(maxBytes - size);
       if (total() + size > maxBytes) {
         throw new BlobStoreUnavailable(
           `No room for ${size} bytes (at most ${maxBytes} are kept); nothing was stored.`,
@@ -70,18 +90,6 @@ export function memoryBlobStore(options: MemoryBlobOptions = {}): BlobStore {
     },
     async remove(key) {
       entries.delete(key);
-    },
-    async prune(most) {
-      const gone: string[] = [];
-      let sum = total();
-      for (const [key, entry] of entries) {
-        if (sum <= most) break;
-        if (entry.sha256 === undefined) continue;
-        sum -= entry.bytes.length;
-        entries.delete(key);
-        gone.push(key);
-      }
-      return gone;
     },
   };
 }

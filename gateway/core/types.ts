@@ -26,6 +26,8 @@ export interface Path {
   readonly via: string;
   /** True where plain frames must not be trusted (a radio, an unencrypted network). */
   readonly mustSeal: boolean;
+  /** Bytes of segments that the board may send ahead of credit, on links that cut frames. */
+  readonly rxWindow?: number;
   /** Bytes of one frame (seal byte and message). May throw only `LinkClosed`. */
   send(frame: Uint8Array): void;
   /** Ends the path from our side; `reason` is for the log. */

@@ -145,9 +145,10 @@ describe('in a folder', () => {
     expect(new Uint8Array(readFileSync(join(folder, 'a.blob')))).toEqual(bytes);
   });
 
-  test('pruning takes the oldest first, and nothing that is arriving', async () => {
+  test('a new blob takes the room of the oldest that nobody needs, and of none that arrives', async () => {
     const folder = newFolder();
-    const store = await openBlobStore(folder);
+    const room = { maxBytes: 4_000, needed: () => new Set(['old']) };
+    const store = await openBlobStore(folder, room);
     await store.begin('arriving', 1_000);
     await store.write('arriving', 0, bytes.subarray(0, 100));
     for (const [i, key] of ['old', 'middle', 'new'].entries()) {
@@ -156,10 +157,16 @@ describe('in a folder', () => {
     }
     utimesSync(join(folder, 'arriving~1000.part'), 1, 1);
     writeFileSync(join(folder, 'not ours'), 'x');
-    expect(await store.prune(1_500)).toEqual(['old', 'middle']);
-    expect(readdirSync(folder).sort()).toEqual(['arriving~1000.part', 'new.blob', 'not ours']);
+    await keep(store, 'newest');
+    const left = ['arriving~1000.part', 'new.blob', 'newest.blob', 'not ours', 'old.blob'];
+    expect(readdirSync(folder).sort()).toEqual(left);
+    // What is needed and what arrives leave 2,000 bytes.
+    await expect(store.begin('large', 2_001)).rejects.toThrow(BlobStoreUnavailable);
+    expect(readdirSync(folder).sort()).toEqual(left);
     // After a restart nobody is sending it any more.
-    expect(await (await openBlobStore(folder)).prune(0)).toEqual(['arriving', 'new']);
+    const after = await openBlobStore(folder, room);
+    expect(await after.begin('large', 3_000)).toEqual({ offset: 0 });
+    expect(readdirSync(folder).sort()).toEqual(['large~3000.part', 'not ours', 'old.blob']);
   });
 
   test('a folder that can’t be used is said in words', async () => {
@@ -174,10 +181,12 @@ describe('in a folder', () => {
   });
 });
 
-test('the memory store prunes its oldest finished blobs', async () => {
-  const store = memoryBlobStore();
+test('the memory store gives the room of its oldest finished blobs that nobody needs', async () => {
+  const store = memoryBlobStore({ maxBytes: 3_010, needed: () => new Set(['needed']) });
   await store.begin('arriving', 10);
-  await keep(store, 'old');
-  await keep(store, 'new');
-  expect(await store.prune(1_010)).toEqual(['old']);
+  for (const key of ['needed', 'old', 'new', 'newest']) await keep(store, key);
+  expect(await store.read('old')).toBeUndefined();
+  expect(await store.read('needed')).toBeDefined();
+  expect(await store.read('new')).toBeDefined();
+  await expect(store.begin('large', 2_001)).rejects.toThrow(BlobStoreUnavailable);
 });

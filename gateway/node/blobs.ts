@@ -16,13 +16,13 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../store/files.js';
-import { BlobRefused, type BlobStore, BlobStoreUnavailable } from '../core/blob-store.js';
+import {
+  BlobRefused,
+  type BlobRoom,
+  type BlobStore,
+  BlobStoreUnavailable,
+} from '../core/blob-store.js';
 import { checkBegin, checkWrite, hex } from '../core/memory-blob-store.js';
-
-export interface BlobStoreOptions {
-  /** Bytes of all blobs together; beyond it `begin` rejects. Default 1 GiB. */
-  maxBytes?: number;
-}
 
 interface Part {
   file: string;
@@ -42,11 +42,8 @@ interface Kept {
 
 const NAME = /^(.+?)(?:~(\d+)\.part|\.blob)$/;
 
-/** Makes the folder if need be. Rejects with `BlobStoreUnavailable`. */
-export async function openBlobStore(
-  folder: string,
-  options: BlobStoreOptions = {},
-): Promise<BlobStore> {
+/** Makes the folder if need be; at most 1 GiB unless told. Rejects with `BlobStoreUnavailable`. */
+export async function openBlobStore(folder: string, options: BlobRoom = {}): Promise<BlobStore> {
   const maxBytes = options.maxBytes ?? 1024 ** 3;
   const parts = new Map<string, Part>();
   const turns = new Map<string, Promise<unknown>>();
@@ -86,6 +83,24 @@ export async function openBlobStore(
     return kept.sort((a, b) => a.changedAt - b.changedAt);
   }
 
+  /** Whether at most `most` bytes are left, once those that nobody needs have gone for it. */
+  async function makeRoom(others: Kept[], most: number): Promise<boolean> {
+    let sum = others.reduce((total, each) => total + each.size, 0);
+    if (sum <= most) return true;
+    const needed = options.needed?.();
+    // What is arriving now stays. Where all the rest is not enough, none of it goes.
+    const free = others.filter(
+      (each) => !needed?.has(each.key) && (each.whole || !parts.has(each.key)),
+    );
+    if (free.reduce((left, each) => left - each.size, sum) > most) return false;
+    for (const each of free) {
+      if (sum <= most) break;
+      await rm(each.file, { force: true });
+      sum -= each.size;
+    }
+    return true;
+  }
+
   async function removeAll(key: string): Promise<void> {
     parts.delete(key);
     for (const kept of await all()) if (kept.key === key) await rm(kept.file, { force: true });
@@ -103,7 +118,7 @@ export async function openBlobStore(
         const kept = await all();
         const before = kept.find((each) => each.key === key && !each.whole && each.size === size);
         const others = kept.filter((each) => each.key !== key);
-        if (others.reduce((sum, each) => sum + each.size, size) > maxBytes) {
+        if (!(await makeRoom(others, maxBytes - size))) {
           throw new BlobStoreUnavailable(
             `No room for ${size} bytes (at most ${maxBytes} are kept); nothing was stored.`,
           );
@@ -169,23 +184,6 @@ export async function openBlobStore(
       }),
 
     remove: (key) => inTurn(key, () => removeAll(key)),
-
-    async prune(most) {
-      return disk(async () => {
-        const kept = await all();
-        let sum = kept.reduce((total, each) => total + each.bytes, 0);
-        const gone: string[] = [];
-        for (const each of kept) {
-          if (sum <= most) break;
-          // What is arriving now stays.
-          if (!each.whole && parts.has(each.key)) continue;
-          await rm(each.file, { force: true });
-          sum -= each.bytes;
-          gone.push(each.key);
-        }
-        return gone;
-      });
-    },
   };
 }
 

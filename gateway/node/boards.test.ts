@@ -117,6 +117,24 @@ test('a board is renamed and removed; the broker forgets it too', async () => {
   await expect(book.remove('A')).rejects.toMatchObject({ code: 'unknown' });
 });
 
+test('a name that was given up can be taken; one that was not kept was never taken', async () => {
+  const { journal, book } = newBook();
+  const { boardId } = await book.add('a');
+  await book.rename('a', 'b');
+  await book.add('a');
+  await book.remove(boardId);
+  await book.add('b');
+  const put = journal.put.bind(journal);
+  journal.put = () => Promise.reject(new Error('full'));
+  for (const change of [book.add('c'), book.rename('a', 'c'), book.remove('a')]) {
+    await expect(change).rejects.toThrow('full');
+  }
+  journal.put = put;
+  expect(book.list().map(({ name }) => name)).toEqual(['a', 'b']);
+  await book.add('c');
+  expect(openBoardBook({ journal, secrets }).list()).toEqual(book.list());
+});
+
 test('a given id and key are taken once', async () => {
   const { book } = newBook();
   const boardId = '00000000000000a1';

@@ -23,6 +23,8 @@ export interface BoardEntry {
   name: string;
   /** Unix milliseconds. */
   addedAt: number;
+  /** The link over which it was paired by its set-up code; absent for a board that was added. */
+  pairedVia?: string;
 }
 
 /** Everything a board needs; shown once, when it is added. */
@@ -38,6 +40,19 @@ export interface BoardBook {
    * `JournalUnavailable`.
    */
   add(name: string, given?: { boardId?: BoardId; key?: Uint8Array }): Promise<BoardIdentity>;
+  /**
+   * A board that was paired by its code: a new entry, or a new key for one that is there, which
+   * keeps its name unless another is wanted. A name that is taken is told from it by a number.
+   * Rejects with `JournalUnavailable`.
+   */
+  adopt(board: {
+    boardId: BoardId;
+    key: Uint8Array;
+    name: string;
+    via: string;
+  }): Promise<BoardEntry>;
+  /** The name in the form in which it would be kept. Throws `BoardBookError`. */
+  checkName(name: string, except?: BoardId): string;
   /** By name. */
   list(): BoardEntry[];
   /** By id, exact name, or a name that differs in case only. Throws `BoardBookError`. */
@@ -68,6 +83,15 @@ const LIKE_AN_ID = /^[0-9a-f]{16}$/i;
 export function openBoardBook(options: BoardBookOptions): BoardBook {
   const { journal, secrets } = options;
   const wall = options.wall ?? Date.now;
+  // The journal's own, read once: this process alone holds it, and with each addition looking
+  // through all of it thousands of boards would take minutes.
+  const entries = new Map<BoardId, BoardEntry>();
+  const ids = new Map<string, BoardId>();
+  for (const [boardId, text] of journal.list('board')) {
+    const kept = JSON.parse(text) as Omit<BoardEntry, 'boardId'>;
+    entries.set(boardId, { boardId, ...kept });
+    ids.set(kept.name, boardId);
+  }
   const keys = new Map<BoardId, Uint8Array>();
   const passwords = new Map<BoardId, string>();
   let turn: Promise<unknown> = Promise.resolve();
@@ -80,18 +104,14 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
   }
 
   function list(): BoardEntry[] {
-    return journal
-      .list('board')
-      .map(([boardId, text]) => ({ boardId, ...(JSON.parse(text) as Omit<BoardEntry, 'boardId'>) }))
-      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+    return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   }
 
   function find(idOrName: string): BoardEntry {
-    const boards = list();
     const wanted = idOrName.normalize('NFC');
-    const exact = boards.find((board) => board.boardId === wanted || board.name === wanted);
+    const exact = entries.get(wanted) ?? entries.get(ids.get(wanted) ?? '');
     if (exact) return exact;
-    const alike = boards.filter((board) => fold(board.name) === fold(wanted));
+    const alike = list().filter((board) => fold(board.name) === fold(wanted));
     const [only] = alike;
     if (only && alike.length === 1) return only;
     const shown = JSON.stringify(wanted.slice(0, MAX_NAME));
@@ -112,7 +132,8 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
       const why = `a name has 1 to ${MAX_NAME} characters, no control characters, and is not like an id`;
       throw new BoardBookError('bad_name', `This name can’t be taken: ${why}.`);
     }
-    if (list().some((board) => board.name === tidy && board.boardId !== except)) {
+    const holder = ids.get(tidy);
+    if (holder !== undefined && holder !== except) {
       throw new BoardBookError(
         'name_taken',
         `There is a board "${tidy}" already: choose another name.`,
@@ -121,8 +142,37 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
     return tidy;
   }
 
-  function write({ boardId, name, addedAt }: BoardEntry): Promise<void> {
-    return journal.put('board', boardId, JSON.stringify({ name, addedAt }));
+  async function write(entry: BoardEntry): Promise<void> {
+    const { boardId, ...kept } = entry;
+    await journal.put('board', boardId, JSON.stringify(kept));
+    forgetName(boardId);
+    entries.set(boardId, entry);
+    ids.set(entry.name, boardId);
+  }
+
+  function forgetName(boardId: BoardId): void {
+    const name = entries.get(boardId)?.name;
+    if (name !== undefined) ids.delete(name);
+  }
+
+  /** `name`, or the first of `name-2`, `name-3` … that is free. */
+  function nextFree(name: string, except: BoardId): string {
+    const taken = (wanted: string): boolean => (ids.get(wanted) ?? except) !== except;
+    let free = name;
+    for (let n = 2; taken(free); n++) {
+      const end = `-${n}`;
+      free = [...name].slice(0, MAX_NAME - end.length).join('') + end;
+    }
+    return free;
+  }
+
+  /** The key first: an entry without its key could never connect. */
+  async function writeWithKey(entry: BoardEntry, key: Uint8Array): Promise<void> {
+    const { boardId } = entry;
+    await journal.put('key', boardId, secrets.seal(base64url(key), `key/${boardId}`));
+    keys.delete(boardId);
+    passwords.delete(boardId);
+    await write(entry);
   }
 
   function key(boardId: BoardId): Uint8Array | undefined {
@@ -144,19 +194,27 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
         if (!/^[0-9a-f]{16}$/.test(boardId) || bytes.length !== 16) {
           throw new RangeError('A board id is 16 lower-case hex digits, a key 16 bytes.');
         }
-        if (journal.get('board', boardId) !== undefined) {
+        if (entries.has(boardId)) {
           throw new BoardBookError('id_taken', `Board ${boardId} is in the book already.`);
         }
         const entry = { boardId, name: tidy, addedAt: wall() };
-        const text = base64url(bytes);
-        // The key first: an entry without its key could never connect.
-        await journal.put('key', boardId, secrets.seal(text, `key/${boardId}`));
-        keys.delete(boardId);
-        passwords.delete(boardId);
-        await write(entry);
+        await writeWithKey(entry, bytes);
         const mqtt = { username: boardId, password: mqttPassword(bytes) };
-        return { ...entry, key: text, mqtt };
+        return { ...entry, key: base64url(bytes), mqtt };
       }),
+    adopt: ({ boardId, key, name, via }) =>
+      inTurn(async () => {
+        const before = entries.get(boardId);
+        const entry: BoardEntry = {
+          boardId,
+          name: nextFree(name, boardId),
+          addedAt: before?.addedAt ?? wall(),
+          pairedVia: via,
+        };
+        await writeWithKey(entry, key);
+        return entry;
+      }),
+    checkName: freeName,
     list,
     find,
     rename: (idOrName, name) =>
@@ -169,10 +227,13 @@ export function openBoardBook(options: BoardBookOptions): BoardBook {
     remove: (idOrName) =>
       inTurn(async () => {
         const entry = find(idOrName);
-        await journal.put('board', entry.boardId, undefined);
+        // The key first: after a crash between the two the entry is there to be removed again.
         await journal.put('key', entry.boardId, undefined);
         keys.delete(entry.boardId);
         passwords.delete(entry.boardId);
+        await journal.put('board', entry.boardId, undefined);
+        forgetName(entry.boardId);
+        entries.delete(entry.boardId);
         await options.forget?.(entry.boardId);
         return entry;
       }),

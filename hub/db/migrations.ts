@@ -150,6 +150,16 @@ export const MIGRATIONS: readonly Migration[] = [
       'ALTER TABLE devices ADD COLUMN secret TEXT',
     ],
   },
+  {
+    id: 7,
+    name: 'boards that change their gateway',
+    sql: [
+      `CREATE TABLE handovers (
+        id TEXT PRIMARY KEY, device_id TEXT NOT NULL, board_id TEXT NOT NULL,
+        from_gateway TEXT NOT NULL, to_gateway TEXT NOT NULL, done_at INTEGER) STRICT`,
+      'CREATE INDEX handovers_from ON handovers (from_gateway, board_id)',
+    ],
+  },
 ];
 
 /** A database of a newer version: opening it with this one could lose what it does not know. */

@@ -49,6 +49,15 @@ export interface Schema {
     health: string | null;
   };
   devices: DeviceTable;
+  handovers: {
+    id: string;
+    device_id: string;
+    board_id: string;
+    from_gateway: string;
+    to_gateway: string;
+    /** Unix seconds; null while the key is on its way. */
+    done_at: number | null;
+  };
   envelopes: {
     /** Grows with every envelope; the id of its offer in the push stream. */
     seq: Generated<number>;

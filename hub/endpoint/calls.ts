@@ -1,5 +1,4 @@
 /** The three calls to an endpoint device (wire document, part A8; statements 94 to 104). */
-import { lookup } from 'node:dns/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import {
@@ -14,9 +13,10 @@ import type { HubClock } from '../clock.js';
 import type { DeviceTable } from '../db/schema.js';
 import { parseJson } from '../http/json.js';
 import { Refusal } from '../refusal.js';
-import { readTarget } from './address.js';
-import { type DeviceAnswer, type Dial, dial, type Resolve } from './dial.js';
+import { readTarget, type Target } from './address.js';
+import { type DeviceAnswer, type Dial, dial } from './dial.js';
 import { CallFault } from './fault.js';
+import { byDns, bySystem, type Resolve } from './resolve.js';
 import { without } from './secret.js';
 
 export type EndpointCall = keyof typeof ENDPOINT_CALLS;
@@ -31,6 +31,8 @@ export interface EndpointOptions {
   secrets: Secrets;
   /** Hosts that may be private: `host` or `host:port`. */
   hosts: readonly string[];
+  /** The same for `fetch`, which asks for any path. */
+  recordingHosts: readonly string[];
   /** PEM of an authority that is trusted for those hosts. */
   ca: string | undefined;
   resolve: Resolve | undefined;
@@ -38,8 +40,13 @@ export interface EndpointOptions {
   calls: number;
 }
 
-const byName: Resolve = async (name) =>
-  (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address);
+/** What ends a call before the device has answered. */
+export interface CallLimits {
+  /** Less than the call's own budget. */
+  mostMs?: number | undefined;
+  /** The call then rejects with a `CallFault` that says so. */
+  signal?: AbortSignal | undefined;
+}
 
 /** What `head` looks at: the answer's own words about itself, without the secret. */
 type Head = (status: number, headers: IncomingHttpHeaders) => ReturnType<Dial['head']>;
@@ -67,24 +74,24 @@ export class Endpoints {
   }
 
   /** JSON as it is, other text cut to 8,192. Rejects with `CallFault`, or `Refusal` when busy. */
-  async telemetry(device: DeviceTable, mostMs?: number): Promise<unknown> {
-    return (await this.#text(device, 'telemetry', undefined, mostMs)).value;
+  async telemetry(device: DeviceTable, limits?: CallLimits): Promise<unknown> {
+    return (await this.#text(device, 'telemetry', undefined, limits)).value;
   }
 
   /** Its reply, result or text, else all that it answered. */
-  async chat(device: DeviceTable, prompt: string, mostMs?: number): Promise<unknown> {
+  async chat(device: DeviceTable, prompt: string, limits?: CallLimits): Promise<unknown> {
     const body = JSON.stringify({ prompt });
-    const { value } = await this.#text(device, 'chat', body, mostMs);
+    const { value } = await this.#text(device, 'chat', body, limits);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const own = (key: string): unknown =>
       Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
     return own('reply') ?? own('result') ?? own('text') ?? value;
   }
 
-  async snapshot(device: DeviceTable, mostMs?: number): Promise<Snapshot> {
+  async snapshot(device: DeviceTable, limits?: CallLimits): Promise<Snapshot> {
     let type: SnapshotType | undefined;
     const { bytes } = await this.#call(device, 'snapshot', {
-      mostMs,
+      limits,
       head: (_status, headers) => {
         const said = (headers['content-type'] ?? '').split(';')[0]?.trim() ?? '';
         type = SNAPSHOT_TYPES.find((one) => one === said.toLowerCase());
@@ -109,8 +116,7 @@ export class Endpoints {
     address: string,
     { head, signal }: Pick<Dial, 'head' | 'signal'>,
   ): Promise<DeviceAnswer> {
-    const { resolve = byName } = this.#options;
-    const target = readTarget(address, this.hosts);
+    const target = readTarget(address, this.#options.recordingHosts);
     if (typeof target === 'string') throw new CallFault('unreachable', target);
     const { pathname, search } = new URL(address);
     const release = this.#take(ownerId);
@@ -119,7 +125,7 @@ export class Endpoints {
         target,
         method: 'GET',
         path: pathname + search,
-        resolve,
+        resolve: this.#resolve(target),
         trust: this.#trust,
         signal: AbortSignal.any([signal, this.#closing.signal]),
         head: (status, headers) => {
@@ -142,28 +148,30 @@ export class Endpoints {
     device: DeviceTable,
     call: 'telemetry' | 'chat',
     body?: string,
-    mostMs?: number,
+    limits?: CallLimits,
   ): Promise<{ value: unknown }> {
     const { bytes, secret } = await this.#call(device, call, {
       body,
-      mostMs,
+      limits,
       head: () => ({
         most: TINY_LIMITS.endpointBodyBytes,
         tooBig: ENDPOINT_SAID.bodyTooBig,
       }),
     });
-    const text = without(secret, new TextDecoder().decode(bytes));
+    const text = new TextDecoder().decode(bytes);
     const value = parseJson(text);
-    return { value: value === undefined ? cutText(text, TINY_LIMITS.endpointText) : value };
+    if (value !== undefined) return { value: without(secret, value) };
+    return { value: cutText(without(secret, text), TINY_LIMITS.endpointText) };
   }
 
   async #call(
     device: DeviceTable,
     call: EndpointCall,
-    ask: { body?: string | undefined; mostMs?: number | undefined; head: Head },
+    ask: { body?: string | undefined; limits?: CallLimits | undefined; head: Head },
   ): Promise<DeviceAnswer & { secret: string }> {
     const { method, path, budgetS } = ENDPOINT_CALLS[call];
-    const { clock, resolve = byName } = this.#options;
+    const { clock } = this.#options;
+    const { mostMs, signal } = ask.limits ?? {};
     // The rules may have changed since it was enrolled, and the row may have been written by hand.
     const target = readTarget(device.url, this.hosts);
     if (typeof target === 'string') {
@@ -172,7 +180,7 @@ export class Endpoints {
     const secret = this.#secretOf(device);
     const release = this.#take(device.owner_id);
     const ending = new AbortController();
-    const budgetMs = Math.min(ask.mostMs ?? Number.POSITIVE_INFINITY, budgetS * 1000);
+    const budgetMs = Math.min(mostMs ?? Number.POSITIVE_INFINITY, budgetS * 1000);
     const timer = clock.after(budgetMs, () =>
       ending.abort(new CallFault('timeout', ENDPOINT_SAID.timeout(budgetMs / 1000))),
     );
@@ -183,24 +191,37 @@ export class Endpoints {
         path,
         secret,
         ...(ask.body === undefined ? {} : { body: ask.body }),
-        resolve,
+        resolve: this.#resolve(target),
         trust: this.#trust,
-        signal: AbortSignal.any([ending.signal, this.#closing.signal]),
+        signal: AbortSignal.any([
+          ending.signal,
+          this.#closing.signal,
+          ...(signal === undefined ? [] : [signal]),
+        ]),
         head: (status, headers) => {
-          mustBeGood(status, headers);
-          return ask.head(status, headers);
+          // Before they are cut: what is left of a secret would no longer be known for one.
+          const told = without(secret, headers);
+          mustBeGood(status, told);
+          return ask.head(status, told);
         },
       });
       return { ...answer, secret };
     } catch (error) {
+      if (signal?.aborted && error === signal.reason) {
+        throw new CallFault('cancelled', ENDPOINT_SAID.cancelled);
+      }
       // What the device calls its answer stands in the sentence.
       if (!(error instanceof CallFault)) throw error;
-      const said = oneLine(without(secret, error.message));
+      const said = without(secret, oneLine(error.message));
       throw new CallFault(error.kind, said, error.why === error.message ? said : error.why);
     } finally {
       timer.cancel();
       release();
     }
+  }
+
+  #resolve({ allowed }: Target): Resolve {
+    return this.#options.resolve ?? (allowed ? bySystem : byDns());
   }
 
   #secretOf(device: DeviceTable): string {

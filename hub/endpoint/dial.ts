@@ -9,10 +9,9 @@ import type { SecureContext } from 'node:tls';
 import { ENDPOINT_SAID } from '../../protocol/tiny.js';
 import type { Target } from './address.js';
 import { CallFault } from './fault.js';
-import { isPublicAddress } from './public-address.js';
-
-/** All addresses of a name. */
-export type Resolve = (name: string) => Promise<string[]>;
+import { type Meter, metered } from './meter.js';
+import { mayBeCalled } from './own-networks.js';
+import type { Resolve } from './resolve.js';
 
 export interface Dial {
   target: Target;
@@ -31,6 +30,9 @@ export interface Dial {
   head(status: number, headers: IncomingHttpHeaders): { most: number; tooBig: string };
 }
 
+/** Bytes that may come before the answer's body, and beside it: the head, and what frames chunks. */
+const BESIDE_BODY = 64 * 1024;
+
 export interface DeviceAnswer {
   headers: IncomingHttpHeaders;
   bytes: Buffer;
@@ -46,7 +48,7 @@ export async function dial(call: Dial): Promise<DeviceAnswer> {
     signal.addEventListener('abort', stop, { once: true });
   });
   try {
-    // A resolver can't be called back, so the deadline does not wait for it.
+    // Not every resolver can be called back, so the deadline does not wait for it.
     const addresses = await Promise.race([addressesOf(call), stopped]);
     return await Promise.race([exchange(call, addresses), stopped]);
   } finally {
@@ -60,14 +62,14 @@ const broken = (why: string): CallFault =>
   new CallFault('broken', ENDPOINT_SAID.unreachable(why), why);
 
 /** Looked up anew for each call; one address that is not public condemns the name. */
-async function addressesOf({ target, resolve }: Dial): Promise<string[]> {
+async function addressesOf({ target, resolve, signal }: Dial): Promise<string[]> {
   if (isIP(target.host) !== 0) return [target.host];
-  const found = await resolve(target.host).catch((error) => {
+  const found = await resolve(target.host, signal).catch((error) => {
     throw unreachable(wordsOf(error));
   });
   const addresses = found.filter((address) => isIP(address) !== 0);
   if (addresses.length === 0) throw unreachable('its name has no address');
-  if (!target.allowed && !addresses.every(isPublicAddress)) {
+  if (!target.allowed && !addresses.every((one) => mayBeCalled(one))) {
     throw unreachable('its name leads to an address that is not public');
   }
   return addresses;
@@ -110,6 +112,9 @@ function exchange(call: Dial, addresses: readonly string[]): Promise<DeviceAnswe
       const why = wordsOf(error);
       fail(spoken ? broken(why) : unreachable(why));
     };
+    const meter = metered(sent, BESIDE_BODY, () => {
+      fail(broken('it sent far more than an answer needs'));
+    });
     sent.on('socket', (socket) => {
       socket.once('secureConnect', () => {
         spoken = true;
@@ -123,7 +128,7 @@ function exchange(call: Dial, addresses: readonly string[]): Promise<DeviceAnswe
     sent.on('upgrade', () => fail(new CallFault('failed', ENDPOINT_SAID.returned(101))));
     sent.on('response', (answer) => {
       answered = true;
-      readBody(call, answer).then((read) => {
+      readBody(call, answer, meter).then((read) => {
         resolve(read);
         sent.destroy();
       }, fail);
@@ -143,13 +148,17 @@ function pinned(addresses: readonly string[]): LookupFunction {
 }
 
 /** The whole body, or a rejection: part of an answer is never taken for one. */
-function readBody(call: Dial, answer: IncomingMessage): Promise<DeviceAnswer> {
+function readBody(call: Dial, answer: IncomingMessage, meter: Meter): Promise<DeviceAnswer> {
   return new Promise((resolve, reject) => {
     const { headers, statusCode = 0 } = answer;
     const { most, tooBig } = call.head(statusCode, headers);
+    meter.grant(2 * most);
     const length = headers['content-length'];
     if (Number(length ?? 0) > most) throw new CallFault('failed', tooBig);
-    const chunked = /(^|,)\s*chunked\s*$/i.test(headers['transfer-encoding'] ?? '');
+    const coding = headers['transfer-encoding']?.trim().toLowerCase() ?? '';
+    const chunked = coding === 'chunked';
+    // Chunks of what is compressed, say: read as they are, they would be taken for the answer.
+    if (coding !== '' && !chunked) throw broken('its answer is coded in a way that is not read');
     if (length === undefined && !chunked && statusCode !== 204) {
       throw broken('its answer has neither a length nor an end, so a broken one would not be seen');
     }

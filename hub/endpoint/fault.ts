@@ -7,6 +7,8 @@ export type FaultKind =
   /** It was sent, and the answer broke off or never was one. */
   | 'broken'
   | 'timeout'
+  /** Whoever called no longer wants it. It was sent. */
+  | 'cancelled'
   | 'unauthorized'
   /** The device answered with what is no good. */
   | 'failed';
@@ -33,6 +35,7 @@ export class CallFault extends Error {
         return new Refusal(502, this.message, { unreachable: true });
       case 'unauthorized':
         return new Refusal(502, this.message, { unauthorized: true });
+      case 'cancelled':
       case 'failed':
         return new Refusal(502, this.message);
     }

@@ -23,8 +23,8 @@ export function fromOwnPage(ctx: HubContext, request: FastifyRequest): boolean |
   return origin === ctx.publicUrl || origin === `${request.protocol}://${request.host}`;
 }
 
-/** A cookie travels by itself; a page of another origin must not act with it. */
-function foreign(ctx: HubContext, request: FastifyRequest): boolean {
+/** A page of another origin asks: it must not act with a cookie, nor have one set. */
+export function isForeign(ctx: HubContext, request: FastifyRequest): boolean {
   if (request.method === 'GET' || request.method === 'HEAD') return false;
   const site = request.headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
@@ -35,7 +35,7 @@ function foreign(ctx: HubContext, request: FastifyRequest): boolean {
 export function sessionOwner(ctx: HubContext, request: FastifyRequest): Owner | undefined {
   const cookie = request.cookies[COOKIE];
   if (cookie !== undefined) {
-    return foreign(ctx, request) ? undefined : ownerBySession(ctx, cookie);
+    return isForeign(ctx, request) ? undefined : ownerBySession(ctx, cookie);
   }
   const bearer = bearerOf(request);
   const found = bearer === undefined ? undefined : ownerByToken(ctx, bearer);

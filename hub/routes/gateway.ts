@@ -16,6 +16,7 @@ import {
 import { asBody, mediaTypeOf, payloadText, refusal, TINY_LIMITS } from '../../protocol/tiny.js';
 import type { HubContext } from '../context.js';
 import { enrolGateway, registerBoard, revokeGateway } from '../gateways.js';
+import { tellHandedOver } from '../handovers.js';
 import { gatewayGate, gatewayOf, ownerOf, sessionGate } from '../http/auth.js';
 import { lastEventIdOf, SseStream } from '../http/sse.js';
 import type { App } from '../http/types.js';
@@ -89,7 +90,9 @@ export function gatewayRoutes(app: App, ctx: HubContext, open: Set<SseStream>): 
     }),
   );
 
-  app.get('/api/gateway/v1/stream', { config: { down }, onRequest }, async (request, reply) => {
+  // A HEAD would take the place of the gateway's stream, and hear nothing.
+  const streaming = { config: { down }, onRequest, exposeHeadRoute: false };
+  app.get('/api/gateway/v1/stream', streaming, async (request, reply) => {
     const { id } = gatewayOf(request);
     const missed = offersSince(ctx, id, lastEventIdOf(request) ?? 0);
     const stream = new SseStream(reply, ctx.clock, () => {
@@ -99,6 +102,7 @@ export function gatewayRoutes(app: App, ctx: HubContext, open: Set<SseStream>): 
     open.add(stream);
     // Attached before anything else can be sent, in one turn with what was read as missed.
     ctx.streams.attach(id, stream);
+    tellHandedOver(ctx, id);
     for (const row of missed) offer(ctx, id, row, row.seq);
   });
 

@@ -7,7 +7,9 @@ export const GATEWAY_STREAM = '/api/gateway/v1/stream';
 
 export function serviceRoutes(app: App, ctx: HubContext): void {
   app.get('/api/health', { schema: { response: { 200: healthReply } } }, async (request, reply) => {
-    reply.header('cache-control', 'public, max-age=60');
+    // Without a name of its own the hub says the one it was asked by, which is no answer for others.
+    const scope = ctx.publicUrl === undefined ? 'private' : 'public';
+    reply.header('cache-control', `${scope}, max-age=60`);
     const here = `${request.protocol}://${request.host}`;
     return {
       ok: true as const,

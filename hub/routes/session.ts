@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { bodyOf, filled, refusal } from '../../protocol/tiny.js';
 import type { HubContext } from '../context.js';
-import { COOKIE, loginGate, ownerOf, sessionGate } from '../http/auth.js';
+import { COOKIE, isForeign, loginGate, ownerOf, sessionGate } from '../http/auth.js';
 import type { App } from '../http/types.js';
 import { closeSession, openSession, SESSION_S } from '../owners.js';
 import { Refusal } from '../refusal.js';
@@ -26,10 +26,14 @@ export function sessionRoutes(app: App, ctx: HubContext): void {
       onRequest: loginGate,
       schema: {
         body: bodyOf({ token: filled('token required') }),
-        response: { 200: loginReply, 401: refusal },
+        response: { 200: loginReply, 401: refusal, 403: refusal },
       },
     },
     async (request, reply) => {
+      // A form of any page could sign its visitor in as somebody else, who then reads along.
+      if (isForeign(ctx, request)) {
+        throw new Refusal(403, 'this is for the hub’s own page; nobody was signed in');
+      }
       const found = ownerByToken(ctx, request.body.token.trim());
       if (!found) throw new Refusal(401, 'unknown token');
       const secret = await openSession(ctx, found);
@@ -43,7 +47,7 @@ export function sessionRoutes(app: App, ctx: HubContext): void {
     { config: { down: { status: 503 } }, onRequest: sessionGate(ctx) },
     async (request, reply) => {
       const secret = request.cookies[COOKIE];
-      if (secret !== undefined) await closeSession(ctx, secret);
+      if (secret !== undefined) await closeSession(ctx, ownerOf(request).id, secret);
       reply.clearCookie(COOKIE, cookie);
       return { ok: true };
     },

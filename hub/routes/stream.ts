@@ -3,7 +3,7 @@
 import { TINY_LIMITS } from '../../protocol/tiny.js';
 import type { OwnerEvent } from '../bus.js';
 import type { HubContext } from '../context.js';
-import { eventsSince } from '../events.js';
+import { eventsSince, lastEventId } from '../events.js';
 import { ownerOf, sessionGate } from '../http/auth.js';
 import { lastEventIdOf, SseStream } from '../http/sse.js';
 import type { App } from '../http/types.js';
@@ -12,14 +12,18 @@ import { Refusal } from '../refusal.js';
 export function streamRoutes(app: App, ctx: HubContext, open: Set<SseStream>): void {
   app.get(
     '/api/stream',
-    { config: { down: { status: 503 } }, onRequest: sessionGate(ctx) },
+    // A HEAD would hold a stream open that says nothing.
+    { config: { down: { status: 503 } }, onRequest: sessionGate(ctx), exposeHeadRoute: false },
     async (request, reply) => {
       const owner = ownerOf(request).id;
       if (ctx.bus.count(owner) >= ctx.limits.streams) {
         reply.header('retry-after', '30');
         throw new Refusal(503, 'too many streams are open; close one', { retryable: true });
       }
-      const since = lastEventIdOf(request);
+      const asked = lastEventIdOf(request);
+      // A number from the future is from another database: then everything is new.
+      const isFuture = asked !== undefined && asked > lastEventId(ctx, owner);
+      const since = isFuture ? 0 : asked;
       const missed = since === undefined ? [] : eventsSince(ctx, owner, since, TINY_LIMITS.events);
       let last = since ?? 0;
       const stream = new SseStream(reply, ctx.clock, () => {

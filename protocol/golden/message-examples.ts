@@ -248,5 +248,7 @@ export const EXAMPLES: [string, Message][] = [
     },
   ],
   ['PROVISIONED', { type: 'provisioned', boardId: BOARD }],
+  ['UNPAIR', { type: 'unpair', boardId: BOARD }],
+  ['UNPAIRED', { type: 'unpaired', boardId: BOARD }],
   ['ERROR', { type: 'error', code: 'unsupported', message: 'unknown message', about: 200 }],
 ];

@@ -14,6 +14,7 @@ import {
   sessionKey,
   setupKey,
 } from '../sealing.js';
+import { formatSetupCode } from '../setup-code.js';
 import { webCcm } from '../web-ccm.js';
 import { count, vectorFile } from './form.js';
 
@@ -76,6 +77,12 @@ const FRAMES: [string, Direction, number, number][] = [
   ['the low bits wrap', 'up', 65_535, 65_536],
   ['after the wrap, over a loss', 'up', 65_534, 65_540],
   ['the last frame of a session', 'up', COUNTER_END - 2, COUNTER_END - 1],
+];
+
+const SETUP_CODES: [boardId: string, secret: Uint8Array][] = [
+  ['0011223344556677', KEY],
+  ['a1b2c3d4e5f60718', count(0xf0, 16)],
+  ['ffffffffffffffff', new Uint8Array(16).fill(0xff)],
 ];
 
 async function sealed(direction: Direction, counter: number, message: Uint8Array): Promise<string> {
@@ -153,6 +160,7 @@ export async function sealingVectors(): Promise<string> {
       'greetings: the board key is key; the nonce in HELLO is made of bootId, connection and random; hello and welcome are messages without the seal byte; up and down are the session keys.',
       'frames: under the keys of the first greeting. A receiver of that direction that has accepted counter last gets hex: it opens to body, or it is dropped and last stays.',
       'derived: other keys made of a 16-byte key.',
+      'setupCodes: what a board shows to be paired; boardId and secret are hex.',
     ],
     {
       ccm: await Promise.all(nist),
@@ -191,6 +199,11 @@ export async function sealingVectors(): Promise<string> {
           text: mqttPassword(KEY),
         },
       ],
+      setupCodes: SETUP_CODES.map(([boardId, secret]) => ({
+        boardId,
+        secret: toHex(secret),
+        text: formatSetupCode({ boardId, secret }),
+      })),
     },
   );
 }

@@ -42,6 +42,7 @@ export const ENDPOINT_SAID = {
   returned: (status: number) => `device returned ${status}`,
   unreachable: (why: string) => `device unreachable: ${why}`,
   timeout: (seconds: number) => `device did not finish within ${seconds}s`,
+  cancelled: 'the call was taken back before device had answered',
   notImage: (type: string) => `device returned a non-image content-type (${type || 'none'})`,
   imageTooBig: 'image exceeded 8MB',
   imageEmpty: 'device returned an empty image',

@@ -11,9 +11,11 @@ import { heartbeat } from './heartbeat.js';
 import { hub } from './hub.js';
 import { machine } from './machine.js';
 import { memory } from './memory.js';
+import { radio } from './radio.js';
 import { type Report, reportText, type Section } from './report.js';
+import { segments } from './segments.js';
 
-const SECTIONS: readonly Section[] = [bytes, codec, call, memory, heartbeat, hub];
+const SECTIONS: readonly Section[] = [bytes, codec, segments, radio, call, memory, heartbeat, hub];
 
 function chosen(names: readonly string[]): readonly Section[] {
   const unknown = names.filter((name) => !SECTIONS.some((section) => section.name === name));

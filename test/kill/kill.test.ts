@@ -82,7 +82,10 @@ async function judge(world: World): Promise<Record<string, number>> {
       // A board that never restarted can only have been too late.
       if (boardOf.get(n) === 'steady')
         expect([n, error.message]).toEqual([n, expect.stringMatching(LATE)]);
-    } else expect([n, outcome, times]).toEqual([n, expect.stringMatching(NOT_RUN), 0]);
+    } else {
+      const why = `the outcome of call ${n}: ${error?.message}`;
+      expect([n, outcome, times], why).toEqual([n, expect.stringMatching(NOT_RUN), 0]);
+    }
   }
   const asked = new Set(rows.map((row) => Number(/mark (\d+)/.exec(row.asked)?.[1])));
   expect(

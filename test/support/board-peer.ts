@@ -32,17 +32,26 @@ export class BoardPeer {
   path: Path;
   readonly #gateway: Gateway;
 
-  constructor(gateway: Gateway, { id = PEER_ID, mustSeal = false, open = true } = {}) {
+  constructor(
+    gateway: Gateway,
+    {
+      id = PEER_ID,
+      mustSeal = false,
+      open = true,
+      rxWindow,
+    }: { id?: string; mustSeal?: boolean; open?: boolean; rxWindow?: number } = {},
+  ) {
     this.#gateway = gateway;
-    this.path = this.#path(id, mustSeal);
+    this.path = this.#path(id, mustSeal, rxWindow);
     if (open) gateway.opened(this.path);
   }
 
-  #path(boardId: string, mustSeal: boolean): Path {
+  #path(boardId: string, mustSeal: boolean, rxWindow?: number): Path {
     const path: Path = {
       boardId,
       via: 'test',
       mustSeal,
+      ...(rxWindow === undefined ? {} : { rxWindow }),
       send: (frame) => {
         this.received.push(decodeMessage(readFrame(frame).body));
       },
@@ -65,7 +74,7 @@ export class BoardPeer {
   /** The link goes and comes back: a new path of the same board. */
   reconnect(): void {
     this.#gateway.closed(this.path, 'cut');
-    this.path = this.#path(this.path.boardId, this.path.mustSeal);
+    this.path = this.#path(this.path.boardId, this.path.mustSeal, this.path.rxWindow);
     this.#gateway.opened(this.path);
   }
 

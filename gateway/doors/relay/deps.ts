@@ -3,6 +3,7 @@ import type { BlobStore } from '../../core/blob-store.js';
 import type { CallRecord, Journal } from '../../core/journal.js';
 import type { BoardId, Clock, Progress, Switchboard } from '../../core/types.js';
 import type { HubClient } from './client.js';
+import type { HandoverHost, Handovers } from './handovers.js';
 import type { LinkState } from './live.js';
 
 export interface RelayDeps {
@@ -15,6 +16,7 @@ export interface RelayDeps {
   readonly client: HubClient;
   /** How the gateway's links are, for hubs that show it. */
   readonly links: (() => readonly LinkState[]) | undefined;
+  readonly handover: HandoverHost | undefined;
   readonly log: (what: string, about: Record<string, unknown>) => void;
   /** Milliseconds a call has from admission, and the most that progress may stretch it to. */
   readonly ttlMs: number;
@@ -42,6 +44,8 @@ export interface Mode {
   late(record: CallRecord): Promise<void>;
   progress(record: CallRecord, progress: Progress): void;
   state(): ModeState;
+  /** Where the hub can bring a board here from another gateway. */
+  readonly handovers?: Handovers;
 }
 
 export interface ModeState {

@@ -18,6 +18,7 @@ import {
   type RelayDeps,
   ROOM,
 } from './deps.js';
+import type { HandoverHost, Handovers } from './handovers.js';
 import type { LinkState } from './live.js';
 import { PushMode } from './push.js';
 import { TinyMode } from './tiny-mode.js';
@@ -49,6 +50,8 @@ export interface RelayDoorOptions {
   maxMs?: number;
   /** Whether envelopes may use protected verbs; default false. */
   allowProtected?: boolean;
+  /** Who hands boards over to other gateways of the owner; without it none is. */
+  handover?: HandoverHost;
   /** What the gateway is called where it enrols itself; default `gateway`. */
   name?: string;
 }
@@ -67,6 +70,8 @@ export interface RelayDoor {
   start(): void;
   stop(): void;
   state(): RelayState;
+  /** Undefined while no hub that can do it is there. */
+  readonly handovers: Pick<Handovers, 'ask' | 'stored'> | undefined;
 }
 
 /** A hub that offers nothing we can use with our tokens is asked again after this. */
@@ -98,6 +103,7 @@ class Relay implements RelayDoor {
       random,
       blobs,
       links: options.links,
+      handover: options.handover,
       client: new HubClient({ url: options.hub.url, fetch, clock }),
       log: options.log ?? (() => undefined),
       ttlMs: options.ttlMs ?? 60_000,
@@ -120,6 +126,10 @@ class Relay implements RelayDoor {
       progress: (record, progress) => this.#mode?.progress(record, progress),
     });
     void this.#find();
+  }
+
+  get handovers(): Handovers | undefined {
+    return this.#mode?.handovers;
   }
 
   stop(): void {

@@ -59,7 +59,10 @@ export class PushBoards {
   /** Registers the board unless the hub knows it just so. */
   refresh(board: BoardView): void {
     const state = stateOf(board);
-    if (!board.catalog || this.#told.get(board.id) === state) return;
+    if (!board.catalog) return;
+    // One that was handed over and has come back has lost its device here.
+    const known = deviceOf(this.#deps.journal, board.id) !== undefined;
+    if (known && this.#told.get(board.id) === state) return;
     if (this.#shut.get(board.id) === state) return;
     this.#queue.add(board.id);
     this.#next();

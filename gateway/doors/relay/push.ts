@@ -7,6 +7,7 @@ import { Asks } from './asks.js';
 import { Batcher } from './batcher.js';
 import { HubRefused, Unauthorized } from './client.js';
 import { envelopeOf, type Mode, type ModeState, type RelayDeps } from './deps.js';
+import { Handovers } from './handovers.js';
 import { Media } from './media.js';
 import { PushBoards } from './push-boards.js';
 import { Offers } from './push-offers.js';
@@ -23,6 +24,7 @@ const REPLIES = 64;
 
 export class PushMode implements Mode {
   readonly kind = 'push';
+  readonly handovers: Handovers;
   readonly #deps: RelayDeps;
   readonly #token: string;
   readonly #streamPath: string;
@@ -58,6 +60,7 @@ export class PushMode implements Mode {
       this.#asks.kick();
     });
     const deviceOf = (boardId: BoardId): string | undefined => this.#boards.deviceOf(boardId);
+    this.handovers = new Handovers(deps, this.#token);
     const requests = new PushRequests(deps.client, this.#token);
     this.#media = new Media(deps, (_boardId, bytes, type) => requests.upload(bytes, type));
     this.#up = new UpPump({ ...deps, token: this.#token, deviceOf, media: this.#media });
@@ -267,12 +270,24 @@ export class PushMode implements Mode {
       if (name === 'offer') this.#offers.offer(STREAM_EVENTS.offer.parse(JSON.parse(data)));
       else if (name === 'cancel') {
         this.#offers.cancel(STREAM_EVENTS.cancel.parse(JSON.parse(data)).envelope_id);
+      } else if (name === 'handover') {
+        this.#handover(this.handovers.wanted(STREAM_EVENTS.handover.parse(JSON.parse(data))));
+      } else if (name === 'handed_over') {
+        this.#handover(this.handovers.left(STREAM_EVENTS.handed_over.parse(JSON.parse(data))));
       } else counters.count('stream.unknown');
     } catch (error) {
       counters.count('stream.bad');
       log('an event of the hub can’t be read', { event: name, error: String(error).slice(0, 200) });
     }
     if (id !== undefined && id !== '') this.#lastEventId = id;
+  }
+
+  /** The hub tells again what it was not told the end of. */
+  #handover(step: Promise<void>): void {
+    step.catch((error) => {
+      this.#deps.counters.count('handover.failed');
+      this.#deps.log('a step of a handover failed', { error: String(error).slice(0, 300) });
+    });
   }
 
   /** Connects anew without a last id: the hub then offers everything undelivered. */
