@@ -84,12 +84,16 @@ test.runIf(process.platform === 'linux')(
 test.runIf(process.platform === 'linux')(
   'a process that was killed and that nobody has asked about holds nothing',
   async () => {
-    // The shell becomes a `sleep`, which never asks about the child that it had.
-    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+    // The shell becomes a `sleep`, which never asks about the child that it had; a child that
+    // ended while the shell was still one would be asked about.
+    const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     try {
       const pid = Number(await new Promise((done) => parent.stdout.once('data', done)));
+      const comm = (of?: number) => readFileSync(`/proc/${of}/comm`, 'utf8').trim();
+      await expect.poll(() => [comm(parent.pid), comm(pid)]).toEqual(['sleep', 'sleep']);
+      process.kill(pid, 'SIGKILL');
       await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z /);
       writeFileSync(lock, JSON.stringify({ pid, host: hostname() }));
       await (await openHome(folder)).close();
