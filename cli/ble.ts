@@ -12,8 +12,11 @@ import { bthomeProfile } from '../gateway/links/ble/profiles/bthome.js';
 import { MOTE, moteProfile } from '../gateway/links/ble/profiles/mote.js';
 import { necklaceProfile } from '../gateway/links/ble/profiles/necklace.js';
 import type { LinkHealth, LinkLog } from '../gateway/links/link.js';
+import { openAdoptions } from '../gateway/node/adoptions.js';
 import { type BleBook, openBleBook } from '../gateway/node/ble-book.js';
 import { BoardKeys } from '../gateway/node/board-keys.js';
+import { BoardHandover, type BoardHandoverOptions } from '../gateway/node/handover.js';
+import { HandoverError } from '../gateway/node/handover-error.js';
 import { Pairer, type PairingLink } from '../gateway/node/pairer.js';
 import { openPendingKeys, type PendingKeys } from '../gateway/node/pending-keys.js';
 import { nodeCcm } from '../protocol/node-ccm.js';
@@ -31,6 +34,7 @@ export class BleBoards {
   readonly foreign: BleBook;
   readonly #parts: Parts;
   #open: { link: BleLink; pairer: Pairer } | undefined;
+  #handover: BoardHandover | undefined;
 
   constructor(parts: Parts) {
     const { journal, secrets, book } = parts;
@@ -41,14 +45,35 @@ export class BleBoards {
   }
 
   /** For the gateway: a board has spoken under the key that it was given. */
-  readonly verified = (boardId: BoardId): Promise<void> =>
-    (this.#open?.pairer ?? this.keys).verified(boardId);
+  readonly verified = async (boardId: BoardId): Promise<void> => {
+    await (this.#open?.pairer ?? this.keys).verified(boardId);
+    await this.#handover?.verified(boardId);
+  };
+
+  /** Boards that come from the owner's other gateways and go to them. */
+  handover(input: Pick<BoardHandoverOptions, 'gateway' | 'journal' | 'clock' | 'hub' | 'log'>) {
+    const { book, secrets } = this.#parts;
+    this.#handover = new BoardHandover({
+      ...input,
+      book,
+      pending: this.pending,
+      adoptions: openAdoptions({ journal: input.journal, secrets }),
+      ccm: nodeCcm,
+      changed: () => this.#changed(),
+    });
+    return this.#handover;
+  }
+
+  /** What a crash cut of a handover goes on. */
+  resume(): void {
+    this.#handover?.resume();
+  }
 
   /** Rejects with `CliError` where there is no radio to be had. */
   async open(input: BleInput): Promise<Ble> {
     const { gateway, clock, log, choice } = input;
     const { book, journal } = this.#parts;
-    const { port, air, release } = await openAdapter(choice, clock);
+    const { port, air, release } = await openAdapter(choice, clock, input.air);
     const link = bleLink({
       port,
       clock,
@@ -92,6 +117,11 @@ export class BleBoards {
         book,
         foreign: this.foreign,
         sightings: () => link.sightings(),
+        adopt: async (device) => {
+          const id = await input.deviceId(device);
+          if (this.#handover === undefined) throw new HandoverError('no_hub');
+          return this.#handover.adopt(id);
+        },
       }),
       adapter: () => settled(link, clock),
       close: async () => {
@@ -126,8 +156,12 @@ export interface BleInput {
   gateway: Gateway;
   /** Told of every path; the gateway, or what stands before it. */
   listener: PathListener;
+  /** The hub's id of one of the owner's devices, by id or name. */
+  deviceId(wanted: string): Promise<string>;
   clock: Clock;
   log: LinkLog;
+  /** With a virtual adapter: the radio that it is on, where it is not alone there. */
+  air?: Air | undefined;
 }
 
 export interface Ble {
@@ -166,8 +200,9 @@ function pairingOver(link: BleLink): PairingLink {
 async function openAdapter(
   { adapter }: BleChoice,
   clock: Clock,
+  shared: Air | undefined,
 ): Promise<{ port: BlePort; air: Air | undefined; release(): void }> {
-  if (adapter === 'virtual') return virtualAdapter(clock);
+  if (adapter === 'virtual') return virtualAdapter(shared ?? createAir({ clock }));
   // Both forks read it when they are loaded, and offer nothing else that selects an adapter.
   process.env.NOBLE_HCI_DEVICE_ID = String(adapter);
   try {
@@ -182,11 +217,10 @@ async function openAdapter(
   }
 }
 
-async function virtualAdapter(clock: Clock) {
+async function virtualAdapter(air: Air) {
   // Only here: it puts itself in the place of what reaches real adapters.
   const { virtualNoble } = await import('../device-sim/radio/wire.js');
   const { RadioUnavailable } = await import('../device-sim/radio/unavailable.js');
-  const air = createAir({ clock });
   try {
     const central = virtualNoble(air, 'abandonware', { name: 'gateway' });
     const port = noblePort(central.instance as unknown as NobleLike);

@@ -138,6 +138,7 @@ export async function askControl(
   control: NonNullable<Credentials['control']>,
   name: AdminName,
   request: unknown,
+  ms = 15_000,
 ): Promise<unknown> {
   let response: Response;
   try {
@@ -146,7 +147,7 @@ export async function askControl(
       headers: { authorization: `Bearer ${control.token}`, 'content-type': 'application/json' },
       body: JSON.stringify(request),
       redirect: 'error',
-      signal: AbortSignal.timeout(15_000),
+      signal: AbortSignal.timeout(ms),
     });
   } catch (error) {
     if (systemCode(error) === 'ECONNREFUSED') throw new ControlGone();

@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { UnpairError } from '../gateway/core/key-asks.js';
 import { PairingError } from '../gateway/core/pairing-error.js';
+import { HubRefused, HubUnreachable, Unauthorized } from '../gateway/doors/relay/index.js';
 import type { Gateway } from '../gateway/index.js';
 import { cleanName } from '../gateway/links/ble/air-text.js';
 import type { Sighting } from '../gateway/links/ble/profile.js';
 import { type BleBook, BleBookError } from '../gateway/node/ble-book.js';
 import { type BoardBook, BoardBookError, type BoardEntry } from '../gateway/node/boards.js';
+import { HandoverError } from '../gateway/node/handover-error.js';
 import type { Pairer, PairStep } from '../gateway/node/pairer.js';
 import { parseSetupCode, SetupCodeError } from '../protocol/setup-code.js';
 import { type BoardShown, bookFault, shown } from './board-admin.js';
@@ -32,6 +34,8 @@ export const pairRequest = z.discriminatedUnion('op', [
     bindKey: words.optional(),
   }),
   z.object({ op: z.literal('unpair'), board: words, force: z.boolean() }),
+  /** A board of another gateway of the owner's; id or name of its device at the hub. */
+  z.object({ op: z.literal('adopt'), device: words }),
 ]);
 export type PairRequest = z.infer<typeof pairRequest>;
 
@@ -79,6 +83,7 @@ export interface PairAdminInput {
   book: BoardBook;
   foreign: BleBook;
   sightings(): Sighting[];
+  adopt(device: string): Promise<BoardEntry>;
 }
 
 /** Tickets that are remembered; the oldest goes for one more. */
@@ -90,6 +95,7 @@ export function pairAdmin({
   book,
   foreign,
   sightings,
+  adopt,
 }: PairAdminInput): PairAdmin {
   const tickets = new Map<string, PairState & { steps: PairStep[] }>();
 
@@ -157,6 +163,8 @@ export function pairAdmin({
         return add(request);
       case 'unpair':
         return unpair(request);
+      case 'adopt':
+        return shown(await adopt(request.device));
     }
   };
   return {
@@ -178,6 +186,18 @@ function faultOf(error: unknown): CliError {
   if (error instanceof UnpairError) {
     const away = ['offline', 'unconfirmed'].includes(error.code);
     return new CliError(error.code, error.message, away ? EXIT.unreachable : EXIT.refused);
+  }
+  if (error instanceof HandoverError) {
+    const away = ['no_hub', 'unfinished'].includes(error.code);
+    return new CliError(error.code, error.message, away ? EXIT.unreachable : EXIT.refused);
+  }
+  // The hub's refusal holds the reason of the gateway that has the board.
+  if (error instanceof HubRefused) {
+    const said = error.error.replace(/\.$/, '');
+    return new CliError('refused', `The hub did not bring the board here: ${said}.`, EXIT.refused);
+  }
+  if (error instanceof HubUnreachable || error instanceof Unauthorized) {
+    return new CliError('no_hub', new HandoverError('no_hub').message, EXIT.unreachable);
   }
   if (error instanceof BleBookError) return new CliError(error.code, error.message, EXIT.usage);
   return new CliError('failed', error instanceof Error ? error.message : 'unknown error');

@@ -51,7 +51,7 @@ export async function runPair(io: Io, code: string | undefined, flags: PairFlags
   await talked(ask, clackTalk(), flags);
 }
 
-export function askRunning(io: Io, home: string | undefined): AskPairing {
+export function askRunning(io: Io, home: string | undefined, ms?: number): AskPairing {
   const gone = (): CliError =>
     new CliError(
       'not_running',
@@ -61,7 +61,7 @@ export function askRunning(io: Io, home: string | undefined): AskPairing {
   return async (request) => {
     const control = readCredentials(chooseHome(io.env, home).path)?.control;
     if (control === undefined) throw gone();
-    return askControl(control, 'pairing', request).catch((error) => {
+    return askControl(control, 'pairing', request, ms).catch((error) => {
       throw error instanceof ControlGone ? gone() : error;
     });
   };

@@ -1,4 +1,5 @@
 /** What `start` runs, and what it is told. */
+import type { Air } from '../device-sim/radio/air.js';
 import type { Journal } from '../gateway/core/journal.js';
 import type { BoardView, PathListener } from '../gateway/core/types.js';
 import type { Fetch } from '../gateway/doors/relay/client.js';
@@ -39,6 +40,8 @@ export interface Between {
   listener?(gateway: PathListener): PathListener;
   /** Relay door and hub. */
   fetch?(fetch: Fetch): Fetch;
+  /** Where a virtual adapter sends: the air that others are on as well. */
+  air?: Air;
 }
 
 export interface Stack {

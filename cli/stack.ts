@@ -25,6 +25,7 @@ import type { BrokerPlace } from './board-config.js';
 import { openBrokerLink } from './broker-link.js';
 import { HubClient } from './client.js';
 import { CliError, usage } from './fault.js';
+import { oneDevice } from './one-device.js';
 import { hubLog, type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { hubOwners, noOwners } from './owner-admin.js';
 import { noPairing } from './pair-admin.js';
@@ -87,6 +88,7 @@ class Building {
     const place = await this.#linkTo(gateway, parts);
     const ble = await this.#bleOf(gateway);
     door.start();
+    this.#ble?.resume();
     const boards = choices.filter(isBoard);
     if (ble?.air !== undefined) this.#sims = await this.#playOnAir(parts, ble, ble.air, boards);
     else if (boards.length > 0 && place !== undefined) {
@@ -166,6 +168,13 @@ class Building {
     this.#ends.push(() => gateway.stop());
     const http = httpFetch();
     this.#ends.push(() => http.close());
+    const handover = this.#ble?.handover({
+      gateway,
+      journal,
+      clock,
+      hub: () => door.handovers,
+      log: this.#log,
+    });
     const door = createRelayDoor({
       fetch: between?.fetch?.(http.fetch) ?? http.fetch,
       switchboard: gateway,
@@ -178,9 +187,13 @@ class Building {
         url: target.url,
         ...(own === undefined ? { ownerToken: target.token } : { gatewayToken: own.gatewayToken }),
       },
+      ...(handover === undefined ? {} : { handover }),
       log: this.#log,
     });
-    this.#ends.push(() => door.stop());
+    this.#ends.push(() => {
+      handover?.stop();
+      door.stop();
+    });
     return { gateway, door, blobs };
   }
 
@@ -223,8 +236,16 @@ class Building {
     const { ble: choice, between } = this.#options;
     if (choice === undefined) return undefined;
     const listener = between?.listener?.(gateway) ?? gateway;
-    const told = { choice, gateway, listener, clock: this.#clock, log: this.#linkLog };
-    const ble = await this.#ble?.open(told);
+    const ble = await this.#ble?.open({
+      choice,
+      gateway,
+      listener,
+      clock: this.#clock,
+      deviceId: async (wanted) =>
+        oneDevice((await this.#hub?.devices()) ?? [], wanted, 'adopted').id,
+      log: this.#linkLog,
+      air: between?.air,
+    });
     if (ble === undefined) return undefined;
     this.#links.push(ble.link);
     this.#ends.push(() => ble.close());

@@ -9,8 +9,12 @@ import { CliError, systemCode, usage } from '../fault.js';
 import { type Io, note, print, printJson } from '../io.js';
 import { askRunning } from '../pair.js';
 import { writePrivate } from '../private-file.js';
+import { withProgress } from '../progress.js';
 import { clean, table } from '../text.js';
 import { type JsonFlag, withHome, withJson } from './options.js';
+
+/** The hub waits for the other gateway, which speaks with the board meanwhile. */
+const ADOPT_MS = 60_000;
 
 interface Flags extends JsonFlag {
   home?: string;
@@ -78,6 +82,18 @@ export function addBoards(program: Command, { io }: Context): void {
       const gone = boardShape.parse(asked);
       if (flags.json === true) printJson(io, { ok: true, ...gone });
       else print(io, `Unpaired ${clean(gone.name)} (${gone.id}); its set-up code pairs it again.`);
+    });
+
+  sub('adopt', 'bring a board here from another gateway of yours', '{"ok":true,"id":…,"name":…}')
+    .argument('<device>', 'name or id of its device at the hub')
+    .action(async (device: string, flags: Flags) => {
+      const asked = askRunning(io, flags.home, ADOPT_MS)({ op: 'adopt', device });
+      const here = boardShape.parse(await withProgress(io, 'asking its gateway', asked));
+      if (flags.json === true) printJson(io, { ok: true, ...here });
+      else {
+        print(io, `Adopted ${clean(here.name)} (${here.id}).`);
+        note(io, 'It speaks here as soon as it connects; its old gateway has forgotten it.');
+      }
     });
 
   sub('qr', 'a set-up code as a QR code, for a display or a sticker', '{"ok":true,"code":…}')

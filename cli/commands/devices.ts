@@ -6,6 +6,7 @@ import type { Context } from '../context.js';
 import { deviceSecret } from '../device-secret.js';
 import { CliError, EXIT, usage } from '../fault.js';
 import { note, print, printJson } from '../io.js';
+import { oneDevice, unknownDevice } from '../one-device.js';
 import { withProgress } from '../progress.js';
 import type { HubFlags } from '../target.js';
 import { ago, clean, oneLine, table } from '../text.js';
@@ -63,9 +64,9 @@ export function addDevices(program: Command, { io }: Context): void {
     .action(async (wanted: string, _own: object, command: Command) => {
       const flags: Flags = command.optsWithGlobals();
       const hub = hubFrom(io, flags);
-      const { id, name } = one(await hub.devices(), wanted);
+      const { id, name } = oneDevice(await hub.devices(), wanted, 'revoked');
       const done = await hub.ask('DELETE', '/api/devices', { deviceId: id }, revoked);
-      if (done.revoked === 0) throw unknown(wanted);
+      if (done.revoked === 0) throw unknownDevice(wanted, 'revoked');
       if (flags.json === true) printJson(io, { ok: true, id, name });
       else print(io, `Revoked ${clean(name)} (${oneLine(id, 64)}).`);
     });
@@ -98,27 +99,6 @@ async function enrol(hub: HubClient, body: object): Promise<z.infer<typeof enrol
     );
   }
 }
-
-function one(devices: Device[], wanted: string): Device {
-  const byId = devices.find(({ id }) => id === wanted);
-  if (byId !== undefined) return byId;
-  const named = devices.filter(({ name }) => name === wanted);
-  const [only] = named;
-  if (only === undefined) throw unknown(wanted);
-  if (named.length === 1) return only;
-  throw new CliError(
-    'ambiguous',
-    `${named.length} devices are named ${oneLine(wanted, 64)}, so none was revoked; use the id that \`motebridge devices\` shows.`,
-    EXIT.usage,
-  );
-}
-
-const unknown = (wanted: string): CliError =>
-  new CliError(
-    'no_such_device',
-    `You have no device ${oneLine(wanted, 64)}, so none was revoked; \`motebridge devices\` lists them.`,
-    EXIT.refused,
-  );
 
 function list(devices: Device[], nowS: number): string {
   return table(

@@ -30,6 +30,8 @@ export interface BoardHandoverOptions {
   ccm: CcmMaker;
   /** The relay door's, which is there only while a hub is. */
   hub: () => Pick<Handovers, 'ask' | 'stored'> | undefined;
+  /** The book has another board: links look for it from now on. */
+  changed?: () => void;
   random?: (length: number) => Uint8Array;
   log?: (what: string, about: Record<string, unknown>) => void;
 }
@@ -223,7 +225,9 @@ export class BoardHandover implements HandoverHost {
     const { book } = this.#options;
     const entry = this.#entry(boardId);
     if (entry && this.#mark(boardId) === markOf(key)) return entry;
-    return book.adopt({ boardId, key, name, via: VIA });
+    const adopted = await book.adopt({ boardId, key, name, via: VIA });
+    this.#options.changed?.();
+    return adopted;
   }
 
   /** Everything that is known of the board; its device stays at the hub. */
