@@ -118,6 +118,7 @@ const handedOver = query<{ board: string; gateway: string }>()((p) =>
     .where('board_id', '=', p.board)
     .where('from_gateway', '=', p.gateway)
     .where('done_at', 'is not', null)
+    .where('gone_at', 'is', null)
     .select('id'),
 );
 const restore = query<{ id: string }>()((p) =>

@@ -111,6 +111,26 @@ describe('a board changes its gateway', () => {
     expect((await again.items(1))[0]?.event).toBe('offer');
   });
 
+  test('done may be told again after a crash, also once the old gateway has forgotten the board', async () => {
+    const world = await two();
+    const handover_id = await handOver(world);
+    const { t, old, board, newer, newStream } = world;
+    expect((await old.post('handover/gone', { handover_id })).status).toBe(200);
+    expect((await newer.post('handover/done', { handover_id })).status).toBe(200);
+    await t.send(board, 1);
+    // Refused once the board has gone on.
+    const third = await t.gateway('third');
+    await gatewayStream(t, third.token);
+    const asked = third.post('handover', wishFor(board));
+    const event = (await newStream.items(2)).find((each) => each.event === 'handover');
+    const next = event?.data.handover_id;
+    await newer.post('handover/answer', { handover_id: next, sealed_key: 'b24' });
+    await asked;
+    expect((await third.post('handover/done', { handover_id: next })).status).toBe(200);
+    expect((await newer.post('handover/done', { handover_id })).status).toBe(404);
+    expect((await third.post('handover/done', { handover_id: next })).status).toBe(200);
+  });
+
   test('a refusal, or no answer in time, leaves the board where it is', async () => {
     const { t, old, board, newer, oldStream } = await two();
     const refused = newer.post('handover', wishFor(board));

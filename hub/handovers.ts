@@ -23,6 +23,7 @@ interface Row {
   from_gateway: string;
   to_gateway: string;
   done_at: number | null;
+  gone_at: number | null;
 }
 
 const boardDevice = query<{ id: string; owner: string }>()((p) =>
@@ -42,6 +43,7 @@ const insert = query<{ id: string; device: string; board: string; from: string; 
       from_gateway: p.from,
       to_gateway: p.to,
       done_at: null,
+      gone_at: null,
     }),
 );
 const byId = query<{ id: string }>()((p) =>
@@ -53,15 +55,30 @@ const remove = query<{ id: string }>()((p) =>
 const removeUnfinished = query<{ board: string }>()((p) =>
   tables.deleteFrom('handovers').where('board_id', '=', p.board).where('done_at', 'is', null),
 );
-/** A board that comes back is not to be forgotten by the gateway that gave it away before. */
-const removeReturned = query<{ board: string; gateway: string }>()((p) =>
+/**
+ * What is of no use once the board has gone on: a handover that everybody knows of, and one by
+ * which the gateway that has the board again would still be told to forget it.
+ */
+const removePassed = query<{ board: string; gateway: string; but: string }>()((p) =>
   tables
     .deleteFrom('handovers')
     .where('board_id', '=', p.board)
-    .where('from_gateway', '=', p.gateway),
+    .where('id', '!=', p.but)
+    .where((is) => is.or([is('gone_at', 'is not', null), is('from_gateway', '=', p.gateway)])),
 );
 const setDone = query<{ id: string; s: number }>()((p) =>
   tables.updateTable('handovers').set({ done_at: p.s }).where('id', '=', p.id),
+);
+const setGone = query<{ id: string; s: number }>()((p) =>
+  tables.updateTable('handovers').set({ gone_at: p.s }).where('id', '=', p.id),
+);
+const isAt = query<{ device: string; gateway: string }>()((p) =>
+  tables
+    .selectFrom('devices')
+    .where('id', '=', p.device)
+    .where('gateway_id', '=', p.gateway)
+    .where('revoked_at', 'is', null)
+    .select('id'),
 );
 const move = query<{ device: string; from: string; gateway: string }>()((p) =>
   tables
@@ -76,6 +93,7 @@ const doneFrom = query<{ gateway: string }>()((p) =>
     .selectFrom('handovers')
     .where('from_gateway', '=', p.gateway)
     .where('done_at', 'is not', null)
+    .where('gone_at', 'is', null)
     .selectAll(),
 );
 
@@ -166,17 +184,24 @@ export function answerHandover(
   ctx.waiters.answered(waiterOf(row.id), JSON.stringify({ sealed_key, refused }));
 }
 
-/** The key is stored at the adopting gateway: the device is its own. Repeatable. */
+/**
+ * The key is stored at the adopting gateway: the device is its own. Repeatable until the board goes
+ * on, as that gateway may have been killed before it had the answer.
+ */
 export async function finishHandover(ctx: HubContext, gateway: Gateway, id: string): Promise<void> {
   const row = mustBe(ctx, id, (each) => each.to_gateway === gateway.id);
-  if (row.done_at !== null) return;
+  if (row.done_at !== null) {
+    const here = { device: row.device_id, gateway: gateway.id };
+    if (ctx.db.read((r) => isAt.get(r, here))) return;
+    throw elsewhere();
+  }
   const s = ctx.time.seconds();
   await ctx.db.write((w) => {
     // The key may be weeks old by now, and the board another gateway's.
     if (move.run(w, { device: row.device_id, from: row.from_gateway, gateway: gateway.id }) === 0) {
-      throw new Refusal(409, 'the board is no longer where it was; nothing was changed');
+      throw elsewhere();
     }
-    removeReturned.run(w, { board: row.board_id, gateway: gateway.id });
+    removePassed.run(w, { board: row.board_id, gateway: gateway.id, but: id });
     setDone.run(w, { id, s });
     audit(w, gateway.owner_id, 'board.handover', row.device_id, s * 1000);
   });
@@ -185,11 +210,14 @@ export async function finishHandover(ctx: HubContext, gateway: Gateway, id: stri
   offerWaiting(ctx, gateway.id, row.device_id);
 }
 
+const elsewhere = (): Refusal =>
+  new Refusal(409, 'the board is no longer where it was; nothing was changed');
+
 /** The gateway that had the board has forgotten it. Repeatable, so an unknown id is no fault. */
 export async function forgetHandover(ctx: HubContext, gateway: Gateway, id: string): Promise<void> {
   const row = ctx.db.read((r) => byId.get(r, { id }));
   if (row?.from_gateway !== gateway.id || row.done_at === null) return;
-  await ctx.db.write((w) => remove.run(w, { id }));
+  await ctx.db.write((w) => setGone.run(w, { id, s: ctx.time.seconds() }));
 }
 
 /** Says which boards are another's now; at each connect, until each is acknowledged. */

@@ -88,7 +88,11 @@ export class BoardHandover implements HandoverHost {
   }
 
   /** Repeatable. Rejects with `HandoverError` or `JournalUnavailable`; it is told again then. */
-  async gone(boardId: BoardId): Promise<void> {
+  gone(boardId: BoardId): Promise<void> {
+    return this.#inTurn(boardId, () => this.#gone(boardId));
+  }
+
+  async #gone(boardId: BoardId): Promise<void> {
     const { journal } = this.#options;
     if (this.#entry(boardId)) {
       const given = journal.get(GIVEN, boardId);
@@ -102,6 +106,7 @@ export class BoardHandover implements HandoverHost {
       }
     }
     await this.#letGo(boardId);
+    await this.#options.adoptions.drop(boardId);
     await journal.put(GIVEN, boardId, undefined);
   }
 

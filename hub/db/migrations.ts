@@ -156,7 +156,8 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: [
       `CREATE TABLE handovers (
         id TEXT PRIMARY KEY, device_id TEXT NOT NULL, board_id TEXT NOT NULL,
-        from_gateway TEXT NOT NULL, to_gateway TEXT NOT NULL, done_at INTEGER) STRICT`,
+        from_gateway TEXT NOT NULL, to_gateway TEXT NOT NULL, done_at INTEGER,
+        gone_at INTEGER) STRICT`,
       'CREATE INDEX handovers_from ON handovers (from_gateway, board_id)',
     ],
   },

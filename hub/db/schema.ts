@@ -57,6 +57,8 @@ export interface Schema {
     to_gateway: string;
     /** Unix seconds; null while the key is on its way. */
     done_at: number | null;
+    /** Unix seconds; null until the gateway that had the board has forgotten it. */
+    gone_at: number | null;
   };
   envelopes: {
     /** Grows with every envelope; the id of its offer in the push stream. */
