@@ -86,7 +86,7 @@ export interface PairAdminInput {
   adopt(device: string): Promise<BoardEntry>;
 }
 
-/** Tickets that are remembered; the oldest goes for one more. */
+/** Tickets that are remembered; the oldest that has ended goes for one more. */
 const MOST = 32;
 
 export function pairAdmin({
@@ -104,9 +104,8 @@ export function pairAdmin({
     const ticket = randomBytes(9).toString('base64url');
     const state: PairState = { steps: [] };
     tickets.set(ticket, state);
-    for (const old of [...tickets.keys()].slice(0, Math.max(0, tickets.size - MOST))) {
-      tickets.delete(old);
-    }
+    const over = [...tickets].filter(([, { board, error }]) => board ?? error);
+    for (const [old] of over.slice(0, Math.max(0, tickets.size - MOST))) tickets.delete(old);
     pairer
       .pair(wish, (step) => void state.steps.push(step))
       .then(
@@ -184,8 +183,11 @@ function faultOf(error: unknown): CliError {
     return new CliError(error.code, error.message, away ? EXIT.unreachable : EXIT.refused);
   }
   if (error instanceof UnpairError) {
-    const away = ['offline', 'unconfirmed'].includes(error.code);
-    return new CliError(error.code, error.message, away ? EXIT.unreachable : EXIT.refused);
+    if (!['offline', 'unconfirmed'].includes(error.code)) {
+      return new CliError(error.code, error.message, EXIT.refused);
+    }
+    const instead = '`--force` forgets it here all the same.';
+    return new CliError(error.code, `${error.message} ${instead}`, EXIT.unreachable);
   }
   if (error instanceof HandoverError) {
     const away = ['no_hub', 'unfinished'].includes(error.code);
