@@ -122,6 +122,7 @@ export class BleBoards {
           if (this.#handover === undefined) throw new HandoverError('no_hub');
           return this.#handover.adopt(id);
         },
+        health: () => link.health(),
       }),
       adapter: () => settled(link, clock),
       close: async () => {

@@ -6,6 +6,7 @@ import { PairingError } from '../gateway/core/pairing-error.js';
 import { HubRefused, HubUnreachable, Unauthorized } from '../gateway/doors/relay/index.js';
 import type { Gateway } from '../gateway/index.js';
 import { cleanName } from '../gateway/links/ble/air-text.js';
+import type { BleHealth } from '../gateway/links/ble/health.js';
 import type { Sighting } from '../gateway/links/ble/profile.js';
 import { type BleBook, BleBookError } from '../gateway/node/ble-book.js';
 import { type BoardBook, BoardBookError, type BoardEntry } from '../gateway/node/boards.js';
@@ -36,6 +37,7 @@ export const pairRequest = z.discriminatedUnion('op', [
   z.object({ op: z.literal('unpair'), board: words, force: z.boolean() }),
   /** A board of another gateway of the owner's; id or name of its device at the hub. */
   z.object({ op: z.literal('adopt'), device: words }),
+  z.object({ op: z.literal('health') }),
 ]);
 export type PairRequest = z.infer<typeof pairRequest>;
 
@@ -52,6 +54,16 @@ export const sightingShape = z.object({
   needs: z.enum(['code', 'bind_key', 'none']),
 });
 export type SightingShown = z.infer<typeof sightingShape>;
+
+/** Of `BleHealth`, what `doctor` tells. */
+export const bleHealthShape = z.object({
+  detail: z.string().optional(),
+  adapter: z.object({ state: z.enum(['unknown', 'absent', 'unauthorized', 'off', 'on']) }),
+  degraded: z.boolean(),
+  scan: z.object({ wanted: z.boolean(), heardAgoMs: z.number().optional() }),
+  slots: z.object({ used: z.number(), limit: z.number() }),
+});
+export type BleHealthShown = z.infer<typeof bleHealthShape>;
 
 export const pairStateShape = z.object({
   steps: z.array(z.enum(['looking', 'connecting', 'provisioning', 'storing', 'greeting'])),
@@ -84,6 +96,7 @@ export interface PairAdminInput {
   foreign: BleBook;
   sightings(): Sighting[];
   adopt(device: string): Promise<BoardEntry>;
+  health(): BleHealth;
 }
 
 /** Tickets that are remembered; the oldest that has ended goes for one more. */
@@ -96,6 +109,7 @@ export function pairAdmin({
   foreign,
   sightings,
   adopt,
+  health,
 }: PairAdminInput): PairAdmin {
   const tickets = new Map<string, PairState & { steps: PairStep[] }>();
 
@@ -164,6 +178,8 @@ export function pairAdmin({
         return unpair(request);
       case 'adopt':
         return shown(await adopt(request.device));
+      case 'health':
+        return bleHealthShape.parse(health());
     }
   };
   return {

@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import { HubClient } from '../client.js';
 import type { Context } from '../context.js';
+import { bluetoothChecks, mayListen } from '../doctor/bluetooth.js';
 import type { Check } from '../doctor/check.js';
+import { listenApart, radioChecks } from '../doctor/radio.js';
 import { CliError, EXIT } from '../fault.js';
 import { chooseHome } from '../home.js';
 import { type Io, print, printJson } from '../io.js';
+import { askRunning } from '../pair.js';
 import { withProgress } from '../progress.js';
 import { chooseTarget, type HubFlags } from '../target.js';
 import { clean } from '../text.js';
@@ -29,7 +32,7 @@ export function addDoctor(program: Command, context: Context): void {
 async function examine(io: Io, flags: HubFlags): Promise<Check[]> {
   const machine = await import('../doctor/machine.js');
   const place = await import('../doctor/place.js');
-  const { bluetoothChecks } = await import('../doctor/bluetooth.js');
+  const bluetooth = bluetoothChecks();
   const target = hubOf(io, flags);
   const named = [flags.url, io.env.MOTEBRIDGE_URL].some((url) => url !== undefined && url !== '');
   const { check: hub, running } = await place.hubCheck(target, named);
@@ -42,7 +45,11 @@ async function examine(io: Io, flags: HubFlags): Promise<Check[]> {
     hub,
     machine.clockCheck(Date.now()),
     machine.filesCheck(machine.openFiles()),
-    ...bluetoothChecks(),
+    ...bluetooth,
+    ...(await radioChecks(
+      () => askRunning(io, flags.home)({ op: 'health' }),
+      mayListen(bluetooth) ? listenApart : undefined,
+    )),
   ];
 }
 

@@ -18,6 +18,7 @@ export interface BluetoothMachine {
 }
 
 const LIBRARIES = ['@abandonware/noble', '@stoprocent/noble'] as const;
+const ROOT = 'this runs as root, which it need not';
 const NO_NEED = 'nothing to do for MQTT boards, and `motebridge start --ble virtual` needs none';
 
 export function thisMachine(): BluetoothMachine {
@@ -45,6 +46,14 @@ export function bluetoothChecks(machine: BluetoothMachine = thisMachine()): Chec
     permissionCheck(machine),
     kernelCheck(machine),
   ];
+}
+
+/** Everything is there that a scan needs; root has it too. */
+export function mayListen(checks: readonly Check[]): boolean {
+  const fine = new Map(
+    checks.map(({ name, state, found }) => [name, state === 'ok' || found === ROOT]),
+  );
+  return ['library', 'adapter', 'power', 'permission'].every((one) => fine.get(`bluetooth ${one}`));
 }
 
 /** Which fork loads: of the first the radio's part must be compiled, the second brings it along. */
@@ -92,7 +101,7 @@ function permissionCheck(machine: BluetoothMachine): Check {
     if (machine.uid === 0) {
       return warn(
         'bluetooth permission',
-        'this runs as root, which it need not',
+        ROOT,
         'run it as another user with cap_net_raw and cap_net_admin: docs/ble.md has a systemd unit',
       );
     }
