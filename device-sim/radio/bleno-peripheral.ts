@@ -89,7 +89,8 @@ export class BlenoPeripheral implements Peripheral {
         `A notification of ${bytes.length} bytes does not fit this connection (${this.#payload}); it was not sent.`,
       );
     }
-    update(Buffer.from(bytes));
+    // bleno copies it into its own packet at once.
+    update(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     return true;
   }
 
@@ -211,7 +212,7 @@ export class BlenoPeripheral implements Peripheral {
           return;
         }
         try {
-          write?.(Uint8Array.from(value));
+          write?.(new Uint8Array(value));
         } catch {
           answer(UNLIKELY);
           return;

@@ -65,7 +65,7 @@ export class NoblePeer implements GattPeer {
 
   async read(characteristic: string): Promise<Uint8Array> {
     const found = this.#find(characteristic, ['read']);
-    return Uint8Array.from(await this.#run('reading', () => found.readAsync()));
+    return new Uint8Array(await this.#run('reading', () => found.readAsync()));
   }
 
   async write(characteristic: string, bytes: Uint8Array, withResponse: boolean): Promise<void> {
@@ -80,7 +80,7 @@ export class NoblePeer implements GattPeer {
   async subscribe(characteristic: string, run: (bytes: Uint8Array) => void): Promise<void> {
     const found = this.#find(characteristic, ['notify', 'indicate']);
     found.on('data', (data, isNotification) => {
-      if (isNotification === true && this.#closed === undefined) run(Uint8Array.from(data));
+      if (isNotification === true && this.#closed === undefined) run(new Uint8Array(data));
     });
     await this.#run('subscribing', () => found.subscribeAsync());
   }
