@@ -5,26 +5,21 @@
 
 import type { Air } from '../device-sim/radio/air.js';
 import type { BlobStore } from '../gateway/core/blob-store.js';
-import { neededBlobs } from '../gateway/core/needed-blobs.js';
-import { secureSession } from '../gateway/core/secure.js';
 import type { BoardId } from '../gateway/core/types.js';
 import { createEndpointDoor } from '../gateway/doors/endpoint.js';
-import { createRelayDoor, type RelayDoor } from '../gateway/doors/relay/index.js';
-import { createGateway, type Gateway } from '../gateway/index.js';
+import type { Gateway } from '../gateway/index.js';
 import type { Broker } from '../gateway/links/broker-options.js';
 import type { Link } from '../gateway/links/link.js';
-import { openBlobStore } from '../gateway/node/blobs.js';
 import { nodeClock } from '../gateway/node/clock.js';
 import { boardOfSecret } from '../gateway/node/endpoint-secret.js';
 import { startEndpointServer } from '../gateway/node/endpoint-server.js';
-import { httpFetch } from '../gateway/node/http-fetch.js';
-import { nodeCcm } from '../protocol/node-ccm.js';
 import { type Ble, BleBoards } from './ble.js';
 import { bookAdmin } from './board-admin.js';
 import type { BrokerPlace } from './board-config.js';
 import { openBrokerLink } from './broker-link.js';
 import { HubClient } from './client.js';
 import { CliError, usage } from './fault.js';
+import { openGateway } from './gateway.js';
 import { oneDevice } from './one-device.js';
 import { hubLog, type OwnHub, type OwnHubOptions, openOwnHub, reachable } from './own-hub.js';
 import { hubOwners, noOwners } from './owner-admin.js';
@@ -83,7 +78,18 @@ class Building {
     const own = 'url' in hub ? undefined : await this.#ownHub(parts, hub, called);
     const target = own ?? (hub as { url: string; token: string });
     this.#hub = new HubClient({ url: target.url, token: target.token });
-    const { gateway, door, blobs } = await this.#gatewayOf(parts, target, own);
+    const { gateway, door, blobs } = await openGateway({
+      parts,
+      target,
+      own,
+      ble: this.#ble,
+      links: this.#links,
+      between: this.#options.between,
+      clock: this.#clock,
+      log: this.#log,
+      ends: this.#ends,
+    });
+    this.#gateway = gateway;
     const endpointUrl = await this.#serveEndpoint(gateway, blobs, parts);
     const place = await this.#linkTo(gateway, parts);
     const ble = await this.#bleOf(gateway);
@@ -143,60 +149,6 @@ class Building {
     return own;
   }
 
-  async #gatewayOf(
-    parts: Parts,
-    target: { url: string; token: string },
-    own: OwnHub | undefined,
-  ): Promise<{ gateway: Gateway; door: RelayDoor; blobs: BlobStore }> {
-    const { book, home } = parts;
-    const { between } = this.#options;
-    const journal = between?.journal?.(parts.journal) ?? parts.journal;
-    const clock = this.#clock;
-    const blobs = await openBlobStore(home.path('blobs'), {
-      needed: () => neededBlobs(journal),
-    });
-    const gateway = createGateway({
-      clock,
-      journal,
-      blobs,
-      keyOf: async (boardId) => (this.#ble ? this.#ble.keys.keyOf(boardId) : book.key(boardId)),
-      verified: (boardId) => void this.#ble?.verified(boardId).catch(this.#notKept),
-      secure: (key, hello, welcome) => secureSession(nodeCcm, key, hello, welcome),
-      log: this.#log,
-    });
-    this.#gateway = gateway;
-    this.#ends.push(() => gateway.stop());
-    const http = httpFetch();
-    this.#ends.push(() => http.close());
-    const handover = this.#ble?.handover({
-      gateway,
-      journal,
-      clock,
-      hub: () => door.handovers,
-      log: this.#log,
-    });
-    const door = createRelayDoor({
-      fetch: between?.fetch?.(http.fetch) ?? http.fetch,
-      switchboard: gateway,
-      journal,
-      blobs,
-      clock,
-      random: Math.random,
-      links: () => this.#links.map((link) => link.health()),
-      hub: {
-        url: target.url,
-        ...(own === undefined ? { ownerToken: target.token } : { gatewayToken: own.gatewayToken }),
-      },
-      ...(handover === undefined ? {} : { handover }),
-      log: this.#log,
-    });
-    this.#ends.push(() => {
-      handover?.stop();
-      door.stop();
-    });
-    return { gateway, door, blobs };
-  }
-
   /** The URL under which hubs elsewhere may call boards; undefined where that is off. */
   async #serveEndpoint(
     switchboard: Gateway,
@@ -251,9 +203,6 @@ class Building {
     this.#ends.push(() => ble.close());
     return ble;
   }
-
-  readonly #notKept = (error: unknown): void =>
-    this.#log('the key of a board was not kept', { error: String(error) });
 
   readonly #linkLog = (line: string, details?: Record<string, string | number>): void =>
     this.#log(line, details ?? {});

@@ -165,6 +165,25 @@ describe.each(FORKS)('a board over BLE, seen by noble of %s', (fork) => {
     await until(clock, () => again.last('result'));
   });
 
+  it('says nothing over a link that was meant for the one before', async () => {
+    const { air, clock } = world();
+    const { board } = boardOn(air, clock);
+    const { peer } = await found(air, fork, clock);
+    // What this central never acknowledges would be sent again.
+    const first = await openBoard(peer, clock, 1_000_000);
+    await until(clock, () => first.last('hello'));
+    for (const link of air.links) link.lose();
+    await until(clock, () => !board.session?.online && peer.state === 'disconnected');
+    const again = await openBoard(peer, clock);
+    await until(clock, () => again.last('hello'));
+    again.say(WELCOME);
+    await until(clock, () => board.online && again.link.idle);
+    const packets = again.packets.length;
+    const end = clock.now() + 5_000;
+    await until(clock, () => clock.now() > end);
+    expect(again.packets).toHaveLength(packets);
+  });
+
   it('reboots: the link ends, and the new boot starts at connection 1', async () => {
     const { air, clock } = world();
     const { board } = boardOn(air, clock);
