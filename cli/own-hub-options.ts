@@ -1,10 +1,10 @@
 /** What `start` can be told about the hub in its own process, read and checked. */
 import { readFileSync } from 'node:fs';
 import { isLoopback } from '../gateway/links/loopback.js';
-import type { StartFlags } from './commands/start.js';
 import { systemCode, usage } from './fault.js';
 import type { Io } from './io.js';
 import type { OwnHubOptions } from './own-hub.js';
+import type { StartFlags } from './start-flags.js';
 import { baseUrl } from './target.js';
 import { oneLine } from './text.js';
 

@@ -9,7 +9,6 @@ import {
 import { type Database, openDatabase } from '../store/index.js';
 import { readCredentials } from './home.js';
 import type { Parts } from './parts.js';
-import type { StackOptions } from './stack-types.js';
 
 export interface OwnHub {
   readonly hub: Hub;
@@ -66,7 +65,7 @@ export async function openOwnHub(
 }
 
 /** The hub's log in the form of the whole; of an error, its own words. */
-export function hubLog(log: NonNullable<StackOptions['log']>): HubLog {
+export function hubLog(log: (what: string, about: Record<string, unknown>) => void): HubLog {
   const say = (fields: object, message: string): void => {
     const words = ([key, value]: [string, unknown]): [string, unknown] => [
       key,

@@ -1,6 +1,7 @@
 /** The questions of `pair` on a terminal. */
 import { cancel, intro, isCancel, log, outro, select, spinner, text } from '@clack/prompts';
-import { bars, needs, type Talk } from './pair.js';
+import type { Talk } from './pair-types.js';
+import { bars, needs } from './sighting-words.js';
 import { clean } from './text.js';
 
 export function clackTalk(): Talk {

@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ControlServer, startControl } from './control.js';
 import { writeCredentials } from './home.js';
 import { testIo } from './hub.fixture.js';
-import { askRunning, bars, type Talk, talked } from './pair.js';
+import { askRunning, talked } from './pair.js';
 import type { SightingShown } from './pair-admin.js';
+import type { Talk } from './pair-types.js';
 import { run } from './run.js';
+import { bars } from './sighting-words.js';
 import { startStack } from './stack.js';
 import type { Stack } from './stack-types.js';
 

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { parseSetupCode, SetupCodeError } from '../protocol/setup-code.js';
 import { boardShape } from './board-admin.js';
-import type { PairFlags } from './commands/pair.js';
 import { askControl, ControlGone } from './control.js';
 import { CliError, EXIT, type ExitCode, usage } from './fault.js';
 import { chooseHome, readCredentials } from './home.js';
@@ -14,18 +13,11 @@ import {
   type SightingShown,
   sightingShape,
 } from './pair-admin.js';
+import type { PairFlags, Talk } from './pair-types.js';
+import { bars, idOf, needs } from './sighting-words.js';
 import { clean, table } from './text.js';
 
 export type AskPairing = (request: PairRequest) => Promise<unknown>;
-
-/** The questions to a person; undefined where they stopped. */
-export interface Talk {
-  looking<T>(work: Promise<T>): Promise<T>;
-  choose(heard: readonly SightingShown[]): Promise<SightingShown | 'again' | undefined>;
-  text(question: string, wrong: (text: string) => string | undefined): Promise<string | undefined>;
-  step(words: string): void;
-  end(words: string): void;
-}
 
 const SCAN_MS = 4_000;
 const POLL_MS = 200;
@@ -173,18 +165,4 @@ function outcome({ id, name, online }: PairedBoard): string {
     ? 'It is online.'
     : 'It has its key and comes online when it is heard again.';
   return `Paired ${clean(name)} (${id}). ${there}`;
-}
-
-/** Four bars from −60 dBm up, none below −90. */
-export function bars(rssi: number): string {
-  const count = rssi >= 20 ? 0 : Math.max(0, Math.min(4, Math.ceil((rssi + 90) / 8)));
-  return '▂▄▆█'.slice(0, count).padEnd(4, '·');
-}
-
-const idOf = ({ boardId, idPrefix }: SightingShown): string =>
-  boardId ?? (idPrefix === undefined ? '' : `${idPrefix}…`);
-
-export function needs({ needs: wanted, paired }: SightingShown): string {
-  if (paired) return 'paired with a gateway already';
-  return { code: 'its set-up code', bind_key: 'its bind key', none: 'nothing' }[wanted];
 }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { StartFlags } from './commands/start.js';
 import { testIo } from './hub.fixture.js';
 import type { Io } from './io.js';
 import { runStart } from './start.js';
+import type { StartFlags } from './start-flags.js';
 
 const never = vi.hoisted(() => ({ begun: (): void => {} }));
 vi.mock('./stack.js', () => ({

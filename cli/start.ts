@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import type { BoardView } from '../gateway/core/types.js';
 import { parseBle } from './ble-options.js';
-import type { StartFlags } from './commands/start.js';
 import { startControl } from './control.js';
 import { CliError, systemCode, usage } from './fault.js';
 import { chooseHome, readCredentials, writeCredentials } from './home.js';
@@ -10,6 +9,7 @@ import { type Io, note, print, printJson } from './io.js';
 import { onlyForOwnHub, ownHubOptions, pem } from './own-hub-options.js';
 import { withProgress } from './progress.js';
 import type { Stack, StackOptions } from './stack-types.js';
+import type { StartFlags } from './start-flags.js';
 import { isBoard, isOwn, parseBroker, parseSims } from './start-options.js';
 import { baseUrl } from './target.js';
 import { oneLine } from './text.js';

@@ -1,15 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.js';
+import type { PairFlags } from '../pair-types.js';
 import { withHome, withJson } from './options.js';
-
-export interface PairFlags {
-  home?: string;
-  json?: boolean;
-  name?: string;
-  list?: boolean;
-  address?: string;
-  bindKey?: string;
-}
 
 const AFTER = `
 Examples:

@@ -1,36 +1,8 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.js';
-import { type JsonFlag, whole, withHome, withJson } from './options.js';
+import type { StartFlags } from '../start-flags.js';
+import { whole, withHome, withJson } from './options.js';
 import { BROKER_PORT, HUB_PORT } from './ports.js';
-
-export interface StartFlags extends JsonFlag {
-  home?: string;
-  host: string;
-  port: number;
-  brokerHost: string;
-  brokerPort: number;
-  /** False with --no-broker. */
-  broker: boolean;
-  mqtt?: string;
-  sim?: string;
-  publicUrl?: string;
-  callHosts?: string;
-  callCa?: string;
-  firmwareHosts?: string;
-  agentUrl?: string;
-  agentModel?: string;
-  agentSpeechModel?: string;
-  agentKeyFile?: string;
-  hub?: string;
-  token?: string;
-  ble?: string;
-  bleSlots?: number;
-  unpaired?: boolean;
-  endpointHost: string;
-  endpointPort?: number;
-  endpointCert?: string;
-  endpointKey?: string;
-}
 
 const AFTER = `
 Examples:

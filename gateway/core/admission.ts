@@ -2,7 +2,7 @@
 import { encodeMessage } from '../../protocol/codec.js';
 import { checkArgs } from '../../protocol/signature.js';
 import type { Board } from './board.js';
-import { callMessage } from './lane.js';
+import { callMessage } from './call-message.js';
 import type { Limits } from './limits.js';
 import { unreachable } from './outcomes.js';
 import type { Call, Outcome, RefusalCode } from './types.js';

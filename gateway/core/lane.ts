@@ -6,11 +6,12 @@
 import type { Verb } from '../../protocol/catalog.js';
 import type { Message, MessageOf } from '../../protocol/messages.js';
 import { TOO_MANY_CALLS, UNSETTLED } from '../../protocol/messages.js';
-import { packArgs } from '../../protocol/signature.js';
+import { callMessage } from './call-message.js';
 import type { CallRecord, Journal } from './journal.js';
 import { JournalUnavailable } from './journal.js';
 import { CALL_WINDOW, type Limits } from './limits.js';
 import { failureOutcome, OUTCOMES } from './outcomes.js';
+import { Stopping } from './stopping.js';
 import type { BlobRef, BoardId, Clock, Outcome, Progress, Timer } from './types.js';
 
 /** What the lane needs of a greeted board. */
@@ -59,12 +60,12 @@ export class Lane {
   readonly #deps: LaneDeps;
   readonly #lives = new Map<string, Live>();
   readonly #byId = new Map<number, Live>();
-  /** Told to stop, and may run until the board says so: each takes a place until then, or a while. */
-  readonly #stopping = new Map<number, Timer>();
+  readonly #stopping: Stopping;
   #session: LaneSession | undefined;
 
   constructor(deps: LaneDeps) {
     this.#deps = deps;
+    this.#stopping = new Stopping(deps.clock, deps.limits.resendMs, () => this.#pump());
   }
 
   get size(): number {
@@ -126,7 +127,7 @@ export class Lane {
 
   opened(session: LaneSession, unsettled: readonly (readonly [number, number])[]): void {
     this.#session = session;
-    this.#noneStops();
+    this.#stopping.clear();
     const known = new Map(unsettled);
     for (const live of this.#lives.values()) {
       live.placed = false;
@@ -136,14 +137,15 @@ export class Lane {
       live.tries = 0;
     }
     for (const [callId, state] of unsettled) {
-      if (state === UNSETTLED.running && !this.#byId.has(callId)) this.#tellStop(callId, session);
+      if (state === UNSETTLED.running && !this.#byId.has(callId))
+        this.#stopping.tell(callId, session);
     }
     this.#pump();
   }
 
   closed(): void {
     this.#session = undefined;
-    this.#noneStops();
+    this.#stopping.clear();
     for (const live of this.#lives.values()) live.resend?.cancel();
   }
 
@@ -153,7 +155,7 @@ export class Lane {
       live.deadline?.cancel();
       live.resend?.cancel();
     }
-    this.#noneStops();
+    this.#stopping.clear();
     this.#lives.clear();
     this.#byId.clear();
     this.#session = undefined;
@@ -180,7 +182,7 @@ export class Lane {
       message.type === 'result'
         ? { kind: 'ok', value: message.value, blobs: this.#deps.blobs(message.callId) }
         : failureOutcome(message.code, message.message);
-    this.#stopped(message.callId);
+    this.#stopping.ended(message.callId);
     if (live) {
       if (message.type === 'failure' && message.code === 'stale_boot') return this.#stale(live);
       if (message.type === 'failure' && message.code === TOO_MANY_CALLS) return this.#full(live);
@@ -372,40 +374,6 @@ export class Lane {
   /** Nobody waits for it any more, and this boot of the board may have it. */
   #stopOnBoard(live: Live): void {
     const session = this.#session;
-    if (session && live.sentTo === session.bootId) this.#tellStop(live.record.callId, session);
+    if (session && live.sentTo === session.bootId) this.#stopping.tell(live.record.callId, session);
   }
-
-  #tellStop(callId: number, session: LaneSession): void {
-    session.send({ type: 'cancel', callId });
-    this.#stopping.get(callId)?.cancel();
-    const forget = (): void => this.#stopped(callId);
-    this.#stopping.set(callId, this.#deps.clock.after(this.#deps.limits.resendMs, forget));
-  }
-
-  #stopped(callId: number): void {
-    this.#stopping.get(callId)?.cancel();
-    if (this.#stopping.delete(callId)) this.#pump();
-  }
-
-  #noneStops(): void {
-    for (const timer of this.#stopping.values()) timer.cancel();
-    this.#stopping.clear();
-  }
-}
-
-/** The CALL or ENVELOPE message of a call; undefined if the catalog has lost the verb. */
-export function callMessage(
-  call: CallRecord['call'],
-  callId: number,
-  bootId: number,
-  ttlMs: number,
-  verb: Verb | undefined,
-): Message | undefined {
-  if (call.envelope) {
-    const { kind, bytes } = call.envelope;
-    return { type: 'envelope', callId, bootId, kind, bytes, ttlMs };
-  }
-  if (!verb) return undefined;
-  const args = packArgs(verb.signature, call.args);
-  return { type: 'call', callId, bootId, verb: verb.index, args, ttlMs };
 }
