@@ -80,6 +80,30 @@ test('writes of one turn share one transaction, later ones have their own', asyn
   expect(count(db)).toBe(4);
 });
 
+test('a write that may wait goes with the next one, in order, or by itself after a while', async () => {
+  let commits = 0;
+  const engine = await spied((sql) => {
+    if (sql === 'COMMIT') commits++;
+  });
+  const db = await opened(join(folder, 'a.db'), engine);
+  await db.write((w) => w.run('CREATE TABLE t (n INTEGER)'));
+  commits = 0;
+  const insert = (n: number, mayWait: boolean) =>
+    db.write((w) => w.run('INSERT INTO t VALUES (?)', [n]), mayWait);
+  const first = insert(1, true);
+  await new Promise((done) => setImmediate(done));
+  expect(commits).toBe(0);
+  await Promise.all([first, insert(2, false), insert(3, true)]);
+  expect(commits).toBe(1);
+  await insert(4, true);
+  expect(commits).toBe(2);
+  expect(db.read((r) => r.all('SELECT n FROM t'))).toEqual([1, 2, 3, 4].map((n) => ({ n })));
+  const last = insert(5, true);
+  await db.close();
+  await last;
+  expect(commits).toBe(3);
+});
+
 test('a write resolves only after COMMIT came back, and is then in the file', async () => {
   const order: string[] = [];
   const file = join(folder, 'a.db');

@@ -10,9 +10,10 @@ export interface Database {
   /**
    * Resolves when the write is on the disk. `run` is synchronous, touches only the database and
    * may be called twice. Rejects with what `run` threw (its own write undone, no other), or with
-   * `StoreUnavailable`.
+   * `StoreUnavailable`. One that `mayWait` shares the transaction of the next that may not, or has
+   * its own some milliseconds later.
    */
-  write<T>(run: (db: Sync) => T): Promise<T>;
+  write<T>(run: (db: Sync) => T, mayWait?: boolean): Promise<T>;
   /** Sees only what is committed. Throws `StoreUnavailable`. */
   read<T>(run: (db: Reader) => T): T;
   /** Commits what is queued, then closes. Writes after this are refused. */
@@ -66,7 +67,7 @@ export async function openDatabase(file: string, options: OpenOptions = {}): Pro
   let closed = false;
   return {
     engine: engine.name,
-    write: (run) => group.write(run),
+    write: (run, mayWait) => group.write(run, mayWait),
     read(run) {
       if (closed) throw new StoreUnavailable('closed');
       return run(statements);

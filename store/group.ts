@@ -1,6 +1,7 @@
 /**
  * Group commit: writes asked for in one turn of the event loop share a transaction, and so one
  * sync of the disk. Each has its own savepoint, so one that fails takes nothing else with it.
+ * A write that nobody waits for goes with the next one, and so costs no sync of its own.
  */
 import { StoreUnavailable, storeError } from './errors.js';
 import type { Sync } from './statements.js';
@@ -16,9 +17,13 @@ interface Result {
   value: unknown;
 }
 
+/** Milliseconds until a write that may wait is committed, if no other comes before. */
+const WAIT_MS = 20;
+
 export class GroupCommit {
   private waiting: Waiting[] = [];
   private scheduled: NodeJS.Immediate | undefined;
+  private later: NodeJS.Timeout | undefined;
   private closed = false;
 
   constructor(
@@ -31,23 +36,25 @@ export class GroupCommit {
    * engine gave up the whole transaction because of a neighbour, so it changes nothing but the
    * database. Rejects with what `run` threw, or with `StoreUnavailable`.
    */
-  write<T>(run: (db: Sync) => T): Promise<T> {
+  write<T>(run: (db: Sync) => T, mayWait = false): Promise<T> {
     if (this.closed) return Promise.reject(new StoreUnavailable('closed'));
     return new Promise<T>((resolve, reject) => {
       this.waiting.push({ run, done: (value) => resolve(value as T), failed: reject });
-      this.scheduled ??= setImmediate(() => this.flush());
+      if (mayWait) this.later ??= setTimeout(() => this.flush(), WAIT_MS);
+      else this.scheduled ??= setImmediate(() => this.flush());
     });
   }
 
   /** Commits what is queued and refuses the rest. */
   close(): void {
     this.closed = true;
-    if (this.scheduled) clearImmediate(this.scheduled);
     this.flush();
   }
 
   private flush(): void {
-    this.scheduled = undefined;
+    if (this.scheduled) clearImmediate(this.scheduled);
+    clearTimeout(this.later);
+    this.scheduled = this.later = undefined;
     let batch = this.waiting;
     this.waiting = [];
     // A neighbour that makes the engine drop the transaction leaves the batch; the rest goes

@@ -79,8 +79,8 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
     next.set(boardId, Math.max(next.get(boardId) ?? 1, taken + 1));
   }
 
-  function write<T>(run: (w: Sync) => T): Promise<T> {
-    return guarded(() => db.write(run));
+  function write<T>(run: (w: Sync) => T, mayWait = false): Promise<T> {
+    return guarded(() => db.write(run, mayWait));
   }
 
   function read(sql: string, params: (string | number)[]): CallRecord | undefined {
@@ -203,7 +203,8 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
         w.run('UPDATE calls SET reported_at = ? WHERE key = ? AND reported_at IS NULL', [now, key]);
         if (prune) pruneReported(w, now);
         return recordIn(w, key);
-      });
+        // A crash before it is durable makes the door report once more, which changes nothing.
+      }, true);
       follow(record);
     },
 
